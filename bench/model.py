@@ -27,7 +27,7 @@ from bench.database import say
 from bench.pages.serving import free_port
 from config.local.parts import answers_http
 from diagnostics.analysis.statistics import wilson_interval
-from failsoft.retry.answer_schemas import answer_schema
+from failsoft.retry.answer_schemas import narrow_schema
 from failsoft.retry.answers import PlannerSchema, Understood, interpret
 from failsoft.retry.engine import (
     CallFailed,
@@ -122,7 +122,7 @@ class Planner:
                 temperature=attempt.temperature,
                 timeout_seconds=attempt.timeout_seconds,
                 schema_name=PlannerSchema.PLAN.value,
-                json_schema=answer_schema(PlannerSchema.PLAN, tools),
+                json_schema=narrow_schema(PlannerSchema.PLAN, tools),
             ),
         )
         if reply.completion is None:

@@ -27,7 +27,7 @@ from agents.fix_patterns.store import learn
 from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
-from agents.goals.policies import budget_of, policy_of, spent_by, was_put_off
+from agents.goals.policies import budget_of, policy_of, schema_for, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
 from agents.llm.provider import Completion, ProviderError
 from agents.llm.transport import Reply
@@ -38,7 +38,6 @@ from failsoft.actions.entries import TOOLSETS
 from failsoft.actions.verdicts import failure_items, judge_calls
 from failsoft.events import CallErrorType
 from failsoft.json_values import JSON, clean_text
-from failsoft.retry.answer_schemas import answer_schema
 from failsoft.retry.answers import (
     Misunderstood,
     PlannerSchema,
@@ -171,7 +170,7 @@ class _Shell:
                 prompt,
                 self.guard,
                 schema_name=self.request.schema.value,
-                json_schema={} if is_native else answer_schema(self.request.schema, tools),
+                json_schema={} if is_native else schema_for(model, self.request.schema, tools),
                 tools=tools if is_native else (),
                 streaming=model.streaming,
             )

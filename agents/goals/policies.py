@@ -1,19 +1,23 @@
 """How a goal is planned and within what bounds, by its row and its model's."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from agents.goals.models import Goal
 from agents.goals.state import GoalBudget, PlanningOutcome, Spent
-from agents.llm.models import LanguageModel
+from agents.llm.models import LanguageModel, Provider
 from diagnostics import clock
 from failsoft.actions.entries import TOOLSETS
+from failsoft.retry.answer_schemas import JsonSchema, answer_schema, narrow_schema
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 from failsoft.retry.prompts import Request, ToolOffer
 from plans.tools.definition import PYTHON
 from plans.tools.registry import offered_tools
 
+# Tokens: below, a small model would rather begin another step than end.
+SHORT_ANSWER = 512
 # Also stored in a goal's budget: seconds spent waiting, the time of an answer
 # that no worker has claimed yet, and the run whose waits are included in the seconds.
 WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run"
@@ -52,6 +56,18 @@ def _mode_of_calls(model: LanguageModel) -> OutputMode:
     if not modes or OutputMode.TOOLS in modes:
         return OutputMode.TOOLS
     return OutputMode.SCHEMA if OutputMode.SCHEMA in modes else OutputMode.TEXT
+
+
+def schema_for(
+    model: LanguageModel, schema: PlannerSchema, tools: Sequence[ToolOffer]
+) -> JsonSchema:
+    """Return the schema of an answer: a narrow one for short answers of another server.
+
+    OpenAI and Anthropic refuse what narrows it.
+    """
+    is_other = model.provider.adapter == Provider.Adapter.OPENAI and model.provider.base_url
+    is_narrow = is_other and model.max_output_tokens < SHORT_ANSWER
+    return (narrow_schema if is_narrow else answer_schema)(schema, tools)
 
 
 def offers_for(goal: Goal) -> tuple[ToolOffer, ...]:

@@ -1,7 +1,11 @@
-"""JSON Schemas of answers for providers that enforce them, narrow enough for small models.
+"""JSON Schemas of answers for providers that enforce them: one for all, and a narrow one.
 
-A plan has one `prefixItems` entry per step, with a constant id, dependencies on earlier ids only,
-and registered tools only: a model cannot violate what the grammar enforces.
+The first leaves steps and arguments as they are meant, in what OpenAI and Anthropic accept, too:
+the root is one object, every array has `items`, and references are resolved.
+
+The narrow one is for small models behind a grammar. A plan has one `prefixItems` entry per step,
+with a constant id, dependencies on earlier ids only, and registered tools only: a model cannot
+violate what the grammar enforces.
 """
 
 import math
@@ -10,6 +14,7 @@ from typing import Any
 
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.prompts import ToolOffer
+from failsoft.retry.proposals import Need
 
 STEPS = 3
 MAX_TEXT = 80
@@ -17,13 +22,77 @@ MAX_TEXT = 80
 CALLS = 2
 # Levels of objects and arrays inside an argument.
 MAX_NESTED = 4
+TEXT = {"type": "string"}
 SHORT_ID = {"type": "string", "minLength": 4, "maxLength": 8}
 
 JsonSchema = dict[str, Any]
 
 
 def answer_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSchema:
-    """Return the schema of an answer that may use these tools."""
+    """Return the schema of an answer that may use these tools, as every provider accepts it."""
+    match schema:
+        case PlannerSchema.ACTIONS:
+            return closed_object({"tool_calls": _list_of(_any_call(tools, "arguments"))})
+        case PlannerSchema.PLAN:
+            names = {"type": "array", "items": TEXT}
+            tool = _any_call(tools, "args")
+            step = closed_object({"step_id": TEXT, "dependencies": names, "tool": tool})
+            return closed_object({"steps": _list_of(step)})
+        case PlannerSchema.NEXT_STEP:
+            forms = [_arguments(tool) for tool in tools]
+            kinds = {
+                "call_tool": {"tool": _one_of([tool.name for tool in tools]), "args": _any(forms)},
+                "ask_user": {"question": TEXT, "need": _one_of(list(Need))},
+                "finish": {"answer": TEXT},
+            }
+            if not tools:
+                del kinds["call_tool"]
+            fields = {name: form for kind in kinds.values() for name, form in kind.items()}
+            whole = closed_object({"kind": _one_of(list(kinds)), **fields})
+            return {**whole, "required": ["kind"]}
+
+
+def _any_call(tools: Sequence[ToolOffer], arguments: str) -> JsonSchema:
+    calls = [{"name": _one_of([tool.name]), arguments: _arguments(tool)} for tool in tools]
+    return _any([closed_object(call) for call in calls])
+
+
+def _arguments(tool: ToolOffer) -> JsonSchema:
+    resolved = _resolved(tool.parameters, tool.parameters.get("$defs", {}), 0)
+    return {"type": "object", **resolved}
+
+
+def _resolved(part: Any, definitions: JsonSchema, depth: int) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema without references, which would be looked for in the root of another."""
+    if isinstance(part, list):
+        return [_resolved(item, definitions, depth) for item in part]
+    if not isinstance(part, dict):
+        return part
+    beside = {
+        key: _resolved(value, definitions, depth)
+        for key, value in part.items()
+        if key not in ("$ref", "$defs", "$schema")
+    }
+    if not isinstance(reference := part.get("$ref"), str) or depth > MAX_NESTED:
+        return beside
+    meant = definitions.get(reference.rpartition("/")[2], {})
+    return {**_resolved(meant, definitions, depth + 1), **beside}
+
+
+def _list_of(items: JsonSchema) -> JsonSchema:
+    return {"type": "array", "items": items, "minItems": 1}
+
+
+def _any(forms: Sequence[JsonSchema]) -> JsonSchema:
+    return {"anyOf": list(forms)} if len(forms) > 1 else next(iter(forms), {})
+
+
+def _one_of(values: Sequence[str]) -> JsonSchema:
+    return {"type": "string", "enum": list(values)}
+
+
+def narrow_schema(schema: PlannerSchema, tools: Sequence[ToolOffer]) -> JsonSchema:
+    """Return a schema of an answer that even a small model fits with a short text."""
     if schema is PlannerSchema.ACTIONS:
         # A list of calls, for models without native tool calls.
         calls = [
@@ -62,11 +131,7 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
         for tool in tools
     ]
     ask = closed_object(
-        {
-            "kind": {"const": "ask_user"},
-            "question": _text(),
-            "need": {"enum": ["input", "confirmation", "secret"]},
-        }
+        {"kind": {"const": "ask_user"}, "question": _text(), "need": {"enum": list(Need)}}
     )
     finish = closed_object({"kind": {"const": "finish"}, "answer": _text()})
     return {"anyOf": [*calls, ask, finish]}

@@ -11,6 +11,8 @@ from agents.cycle.planning import generate_plan_with_retry
 from agents.cycle.running import run_goal
 from agents.goals.claims import claim_goal
 from agents.goals.models import Attempt, Goal
+from agents.goals.policies import schema_for
+from agents.llm.models import LanguageModel, Provider
 from agents.llm.provider import Completion
 from agents.llm.scripted import ScriptedProvider
 from diagnostics import clock
@@ -21,7 +23,7 @@ from diagnostics.store.models import Event
 from diagnostics.verdict.advice import advise
 from diagnostics.verdict.queries import evidence_of
 from failsoft.retry.answers import PlannerSchema
-from failsoft.retry.prompts import Request
+from failsoft.retry.prompts import Request, ToolOffer
 from tests.agents.conftest import CALL_ECHO, FINISH, PLAN, Planner, events_named, tables_holding
 
 
@@ -185,10 +187,28 @@ def test_the_last_attempt_asks_in_schema_mode_where_the_model_has_it(planner: Pl
     record = planner.run("garbage", PLAN, mode="plan")
 
     assert [row["output_mode"] for row in record["attempts"]] == ["text", "schema"]
-    schema = planner.script.requests[1].json_schema
-    first, second, _ = schema["properties"]["steps"]["prefixItems"]
-    assert first["properties"]["step_id"] == {"const": "step_1"}
-    assert second["properties"]["dependencies"]["items"] == {"enum": ["step_1"]}
+    steps = planner.script.requests[1].json_schema["properties"]["steps"]
+    assert list(steps["items"]["properties"]) == ["step_id", "dependencies", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "address", "tokens", "is_narrow"),
+    [
+        ("openai", "http://127.0.0.1:8080/v1", 192, True),
+        ("openai", "http://127.0.0.1:8080/v1", 1024, False),
+        ("openai", "", 192, False),
+        ("anthropic", "https://gateway.example", 192, False),
+    ],
+)
+def test_only_short_answers_of_other_servers_have_a_narrow_schema(
+    adapter: str, address: str, tokens: int, is_narrow: bool
+) -> None:
+    provider = Provider(adapter=adapter, base_url=address)
+    model = LanguageModel(provider=provider, max_output_tokens=tokens)
+
+    schema = schema_for(model, PlannerSchema.PLAN, [ToolOffer("echo")])
+
+    assert ("prefixItems" in schema["properties"]["steps"]) is is_narrow
 
 
 def test_dropped_constraints_are_recorded(planner: Planner) -> None:

@@ -8,12 +8,12 @@ import pytest
 from failsoft.actions.entries import ENTRIES
 from failsoft.actions.envelopes import written_calls
 from failsoft.actions.verdicts import judge_calls
-from failsoft.retry.answer_schemas import answer_schema
+from failsoft.retry.answer_schemas import narrow_schema
 from failsoft.retry.answers import Misunderstood, PlannerSchema
 from tests.failsoft.actions.calls import create
 
 BARE = {"name": "create_entries", "arguments": {"entries": [{"content": "milk"}]}}
-SCHEMA = answer_schema(PlannerSchema.ACTIONS, ENTRIES.offers())
+SCHEMA = narrow_schema(PlannerSchema.ACTIONS, ENTRIES.offers())
 
 
 @pytest.mark.parametrize(

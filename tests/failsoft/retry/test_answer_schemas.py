@@ -1,14 +1,17 @@
-"""The schemas a provider enforces: whatever fits them is valid."""
+"""The schemas a provider enforces: whatever fits the narrow one is valid."""
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from failsoft.retry.answer_schemas import answer_schema, arguments_schema
+from failsoft.retry.answer_schemas import answer_schema, arguments_schema, narrow_schema
 from failsoft.retry.answers import PlannerSchema, Understood, interpret
 from failsoft.retry.prompts import ToolOffer
 
+LIST = {"type": "array"}
 ARGUMENTS = {
     "type": "object",
     "properties": {
@@ -16,7 +19,7 @@ ARGUMENTS = {
         "kind": {"enum": ["a", "b"]},
         "count": {"type": "integer", "minimum": 1, "maximum": 9},
         "values": {"type": "object"},
-        "items": {"type": "array"},
+        "items": LIST,
         "anything": {},
         "optional": {"type": "string"},
     },
@@ -35,7 +38,7 @@ def make_step(number: int) -> dict[str, object]:
 def test_a_plan_that_fits_is_valid() -> None:
     plan = {"steps": [make_step(number) for number in (1, 2, 3)]}
 
-    jsonschema_rs.validate(answer_schema(PlannerSchema.PLAN, TOOLS), plan)
+    jsonschema_rs.validate(narrow_schema(PlannerSchema.PLAN, TOOLS), plan)
 
     assert isinstance(interpret(json.dumps(plan), "stop", PlannerSchema.PLAN), Understood)
 
@@ -54,7 +57,7 @@ def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> N
     plan = {"steps": [make_step(1), make_step(2) | change, make_step(3)]}
 
     with pytest.raises(jsonschema_rs.ValidationError):
-        jsonschema_rs.validate(answer_schema(PlannerSchema.PLAN, TOOLS), plan)
+        jsonschema_rs.validate(narrow_schema(PlannerSchema.PLAN, TOOLS), plan)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def test_a_plan_that_could_be_wrong_does_not_fit(change: dict[str, object]) -> N
     ],
 )
 def test_a_proposal_that_fits_is_valid(proposal: dict[str, object]) -> None:
-    jsonschema_rs.validate(answer_schema(PlannerSchema.NEXT_STEP, TOOLS), proposal)
+    jsonschema_rs.validate(narrow_schema(PlannerSchema.NEXT_STEP, TOOLS), proposal)
 
     assert isinstance(interpret(json.dumps(proposal), "stop", PlannerSchema.NEXT_STEP), Understood)
 
@@ -81,7 +84,7 @@ def test_arguments_are_of_one_plain_type_each() -> None:
 
 
 def test_no_schema_says_items_false() -> None:
-    assert '"items": false' not in json.dumps(answer_schema(PlannerSchema.PLAN, TOOLS))
+    assert '"items": false' not in json.dumps(narrow_schema(PlannerSchema.PLAN, TOOLS))
 
 
 def test_nested_arguments_keep_their_types_and_limits() -> None:
@@ -164,3 +167,73 @@ def test_a_narrow_range_of_numbers_keeps_some(limits: dict[str, float], good: fl
     jsonschema_rs.validate(schema, {"share": good})
     bounds = schema["properties"]["share"]
     assert all(jsonschema_rs.is_valid(share, bounds[name]) for name in ("minimum", "maximum"))
+
+
+SHARED = {
+    "type": "object",
+    "$defs": {"place": {"type": "object", "properties": {"to": {"$ref": "#/$defs/place"}}}},
+    "properties": {"at": {"$ref": "#/$defs/place", "description": "where"}},
+}
+ALL_TOOLS = (*TOOLS, ToolOffer("go", "", SHARED))
+
+
+def parts_of(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every schema inside a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        schema = list(schema.values())
+    for part in schema if isinstance(schema, list) else ():
+        yield from parts_of(part)
+
+
+@pytest.mark.parametrize("tools", [TOOLS[:1], ALL_TOOLS], ids=["one tool", "several"])
+@pytest.mark.parametrize("kind", PlannerSchema)
+def test_a_schema_has_the_form_that_openai_and_anthropic_accept(
+    kind: PlannerSchema, tools: tuple[ToolOffer, ...]
+) -> None:
+    schema = answer_schema(kind, tools)
+
+    assert schema["type"] == "object"
+    assert not {"anyOf", "oneOf", "allOf", "$ref"} & schema.keys()
+    # One list is the tool's own.
+    lists = [part for part in parts_of(schema) if part.get("type") == "array"]
+    assert all("items" in part for part in lists if part != LIST)
+    assert '"$ref"' not in json.dumps(schema)
+    assert '"$defs"' not in json.dumps(schema)
+    jsonschema_rs.validator_for(schema)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [make_step(1)],
+        [make_step(number) for number in range(1, 8)],
+        [{**make_step(1), "tool": {"name": "go", "args": {"at": {"to": {"to": {}}}}}}],
+    ],
+    ids=["one step", "seven steps", "optional arguments"],
+)
+def test_a_plan_may_have_as_many_steps_and_arguments_as_it_needs(
+    plan: list[dict[str, object]],
+) -> None:
+    jsonschema_rs.validate(answer_schema(PlannerSchema.PLAN, ALL_TOOLS), {"steps": plan})
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        {"kind": "call_tool", "tool": "rich", "args": {"count": 1, "optional": "x"}},
+        {"kind": "ask_user", "question": "Which city?" * 20, "need": "input"},
+        {"kind": "finish", "answer": "done"},
+    ],
+)
+def test_every_next_step_fits_the_schema_of_one_object(proposal: dict[str, object]) -> None:
+    tools = (TOOLS[0], ToolOffer("rich", "", {**ARGUMENTS, "required": ["count"]}))
+
+    jsonschema_rs.validate(answer_schema(PlannerSchema.NEXT_STEP, tools), proposal)
+
+
+def test_without_tools_a_next_step_calls_none() -> None:
+    schema = answer_schema(PlannerSchema.NEXT_STEP, ())
+
+    assert schema["properties"]["kind"]["enum"] == ["ask_user", "finish"]
+    assert "args" not in schema["properties"]
