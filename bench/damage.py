@@ -551,7 +551,7 @@ def conflicting(rng: Rng, tokens: Tokens, document: Any) -> str | None:
 
 
 def second(rng: Rng, tokens: Tokens, document: Any) -> str:
-    other = rng.choice(_POOLS["second"])
+    other: str = rng.choice(_POOLS["second"])
     between = rng.choice(["\n", " ", "\n\n", ", ", "\nor\n", "\n```\n\n```json\n"])
     text = join(tokens) + between + MARK + other
     return "```json\n" + text + "\n```" if "```" in between else text
