@@ -9,9 +9,10 @@ violate what the grammar enforces.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from failsoft.json_values import pointer_parts
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.prompts import ToolOffer
 from failsoft.retry.proposals import Need
@@ -22,6 +23,8 @@ MAX_TEXT = 80
 CALLS = 2
 # Levels of objects and arrays inside an argument.
 MAX_NESTED = 4
+MOST_OBJECTS = 2_000
+DEFINITIONS = ("$defs", "definitions")
 TEXT = {"type": "string"}
 SHORT_ID = {"type": "string", "minLength": 4, "maxLength": 8}
 
@@ -58,25 +61,37 @@ def _any_call(tools: Sequence[ToolOffer], arguments: str) -> JsonSchema:
 
 
 def _arguments(tool: ToolOffer) -> JsonSchema:
-    resolved = _resolved(tool.parameters, tool.parameters.get("$defs", {}), 0)
+    resolved = _resolved(tool.parameters, tool.parameters, iter(range(MOST_OBJECTS)), 0)
     return {"type": "object", **resolved}
 
 
-def _resolved(part: Any, definitions: JsonSchema, depth: int) -> Any:  # noqa: ANN401 - JSON
-    """Return a schema without references, which would be looked for in the root of another."""
+def _resolved(part: Any, root: JsonSchema, room: Iterator[int], depth: int) -> Any:  # noqa: ANN401 - JSON
+    """Return a schema without references, which would be looked for in the root of another.
+
+    Where they lead too deep, or there is no room for more objects, anything is accepted.
+    """
     if isinstance(part, list):
-        return [_resolved(item, definitions, depth) for item in part]
+        return [_resolved(item, root, room, depth) for item in part]
     if not isinstance(part, dict):
         return part
+    if depth > MAX_NESTED or next(room, None) is None:
+        return {}
     beside = {
-        key: _resolved(value, definitions, depth)
+        key: _resolved(value, root, room, depth)
         for key, value in part.items()
-        if key not in ("$ref", "$defs", "$schema")
+        if key not in {"$ref", "$schema", *DEFINITIONS}
     }
-    if not isinstance(reference := part.get("$ref"), str) or depth > MAX_NESTED:
+    if "$ref" not in part:
         return beside
-    meant = definitions.get(reference.rpartition("/")[2], {})
-    return {**_resolved(meant, definitions, depth + 1), **beside}
+    return {**_resolved(_meant(part["$ref"], root), root, room, depth + 1), **beside}
+
+
+def _meant(reference: str, root: JsonSchema) -> JsonSchema:
+    """Return what a reference leads to, within its own schema; anything if it leads elsewhere."""
+    meant: Any = root
+    for name in pointer_parts(reference.removeprefix("#")):
+        meant = meant.get(name) if isinstance(meant, dict) else None
+    return meant if isinstance(meant, dict) else {}
 
 
 def _list_of(items: JsonSchema) -> JsonSchema:
@@ -140,7 +155,7 @@ def proposal_schema(tools: Sequence[ToolOffer]) -> JsonSchema:
 def arguments_schema(tool: ToolOffer) -> JsonSchema:
     """Return the schema of the required arguments, each of one plain form for any grammar."""
     if tool.properties:
-        return _plain_object(tool.parameters, tool.parameters.get("$defs", {}), 0)
+        return _plain_object(tool.parameters, tool.parameters, 0)
     # A tool that accepts any arguments gets one text.
     return closed_object({"text": _text()})
 
@@ -187,27 +202,27 @@ def _is_free_text(schema: JsonSchema) -> bool:
     return is_text and "description" not in schema
 
 
-def _plain(form: JsonSchema | bool, definitions: JsonSchema, depth: int) -> JsonSchema:
+def _plain(form: JsonSchema | bool, root: JsonSchema, depth: int) -> JsonSchema:
     """Return a schema that accepts less: one form of each value, with what it requires."""
     if depth > MAX_NESTED or isinstance(form, bool):
         return _text()
-    schema: JsonSchema = definitions.get(form.get("$ref", "").rpartition("/")[2], form)
+    schema = _meant(form["$ref"], root) if "$ref" in form else form
     kinds = schema.get("type")
     if isinstance(kinds, list):
         schema = {**schema, "type": next((kind for kind in kinds if kind != "null"), "null")}
     forms = schema.get("anyOf") or schema.get("oneOf")
     if forms:
         forms = [one for one in forms if one != {"type": "null"}] or forms
-        return _plain(forms[0], definitions, depth + 1)
+        return _plain(forms[0], root, depth + 1)
     for key in ("enum", "const"):
         if key in schema:
             return {key: schema[key]}
     match schema.get("type"):
         case "object":
-            return _plain_object(schema, definitions, depth)
+            return _plain_object(schema, root, depth)
         case "array":
             items = schema.get("items")
-            item = _plain(items, definitions, depth + 1) if isinstance(items, dict) else _text(40)
+            item = _plain(items, root, depth + 1) if isinstance(items, dict) else _text(40)
             count = max(1, schema.get("minItems", 1))
             return {"type": "array", "items": item, "minItems": count, "maxItems": max(2, count)}
         case "integer" | "number" | "boolean" as kind:
@@ -216,16 +231,16 @@ def _plain(form: JsonSchema | bool, definitions: JsonSchema, depth: int) -> Json
     return _text(max(shortest, min(longest, MAX_TEXT)), max(1, shortest))
 
 
-def _plain_object(schema: JsonSchema, definitions: JsonSchema, depth: int) -> JsonSchema:
+def _plain_object(schema: JsonSchema, root: JsonSchema, depth: int) -> JsonSchema:
     properties = schema.get("properties", {})
     named = {
-        name: _plain(properties.get(name, {}), definitions, depth + 1)
+        name: _plain(properties.get(name, {}), root, depth + 1)
         for name in schema.get("required", ())
     }
     if named or properties:
         return closed_object(named)
     others = schema.get("additionalProperties")
-    value = _plain(others, definitions, depth + 1) if isinstance(others, dict) else _text()
+    value = _plain(others, root, depth + 1) if isinstance(others, dict) else _text()
     return closed_object({"text": value})
 
 

@@ -172,7 +172,13 @@ def test_a_narrow_range_of_numbers_keeps_some(limits: dict[str, float], good: fl
 SHARED = {
     "type": "object",
     "$defs": {"place": {"type": "object", "properties": {"to": {"$ref": "#/$defs/place"}}}},
-    "properties": {"at": {"$ref": "#/$defs/place", "description": "where"}},
+    "definitions": {"~/": {"type": "integer"}},
+    "properties": {
+        "at": {"$ref": "#/$defs/place", "description": "where"},
+        "back": {"$ref": "#/properties/at"},
+        "count": {"$ref": "#/definitions/~0~1"},
+        "far": {"$ref": "https://elsewhere.example/schema"},
+    },
 }
 ALL_TOOLS = (*TOOLS, ToolOffer("go", "", SHARED))
 
@@ -200,6 +206,7 @@ def test_a_schema_has_the_form_that_openai_and_anthropic_accept(
     assert all("items" in part for part in lists if part != LIST)
     assert '"$ref"' not in json.dumps(schema)
     assert '"$defs"' not in json.dumps(schema)
+    assert '"definitions"' not in json.dumps(schema)
     jsonschema_rs.validator_for(schema)
 
 
@@ -230,6 +237,24 @@ def test_every_next_step_fits_the_schema_of_one_object(proposal: dict[str, objec
     tools = (TOOLS[0], ToolOffer("rich", "", {**ARGUMENTS, "required": ["count"]}))
 
     jsonschema_rs.validate(answer_schema(PlannerSchema.NEXT_STEP, tools), proposal)
+
+
+def test_references_of_a_tool_are_resolved_wherever_they_lead() -> None:
+    schema = answer_schema(PlannerSchema.ACTIONS, ALL_TOOLS[-1:])
+
+    arguments = schema["properties"]["tool_calls"]["items"]["properties"]["arguments"]
+    assert arguments["properties"]["at"]["description"] == "where"
+    assert arguments["properties"]["back"]["properties"]["to"]["type"] == "object"
+    assert arguments["properties"]["count"] == {"type": "integer"}
+    assert arguments["properties"]["far"] == {}
+
+
+def test_a_schema_of_references_to_itself_stays_small() -> None:
+    bomb = {"type": "object", "properties": {f"p{n}": {"$ref": "#"} for n in range(100)}}
+
+    schema = answer_schema(PlannerSchema.PLAN, [ToolOffer("bomb", "", bomb)])
+
+    assert len(json.dumps(schema)) < 100_000
 
 
 def test_without_tools_a_next_step_calls_none() -> None:
