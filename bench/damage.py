@@ -554,7 +554,7 @@ def second(rng: Rng, tokens: Tokens, document: Any) -> str:
     other: str = rng.choice(_POOLS["second"])
     between = rng.choice(["\n", " ", "\n\n", ", ", "\nor\n", "\n```\n\n```json\n"])
     text = join(tokens) + between + MARK + other
-    return "```json\n" + text + "\n```" if "```" in between else text
+    return f"```json\n{text}\n```" if "```" in between else text
 
 
 def first_empty(rng: Rng, tokens: Tokens, document: Any) -> str:

@@ -1,6 +1,5 @@
 """A throw-away PostgreSQL for a benchmark, migrated, with Django connected to it."""
 
-import os
 import shutil
 import signal
 import sys
@@ -12,12 +11,12 @@ from pathlib import Path
 from django.core.management import call_command
 from django.db import connections
 
+from bench.ingest.measuring import cpu_of
 from config.database import database_settings
 from config.local import postgres
 from diagnostics.store.partitions import ensure_partitions
 from tests import embedded
 
-TICKS = os.sysconf("SC_CLK_TCK")
 # As an installation of this size would have it; durable, unlike the tests' servers.
 OPTIONS = {
     "shared_buffers": "512MB",
@@ -61,7 +60,7 @@ def say(text: str) -> None:
 
 def server_cpu_seconds(pids: list[int]) -> float:
     """Add up the CPU time of server processes."""
-    return sum(_cpu_of(pid) for pid in pids)
+    return sum(map(cpu_of, pids))
 
 
 def _connect(url: str) -> None:
@@ -70,8 +69,3 @@ def _connect(url: str) -> None:
     connection.settings_dict.update(database_settings(url, 0))
     call_command("migrate", verbosity=0)
     ensure_partitions()
-
-
-def _cpu_of(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bench.call import python_with
 from bench.executor_plans import make_plan
 from bench.growth import exponent
 from bench.servers import postgresql, valkey
@@ -52,22 +53,11 @@ SHOWN = ("side effects / floor",)
 Rates = Mapping[str, float]
 
 
-def install_peers() -> Path:
-    """Return the Python of the peers' environment, made when it is missing."""
-    python = VENV / "bin" / "python"
-    if not (VENV / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)  # noqa: S603
-        command = [str(python), "-m", "pip", "install", "--quiet", *PACKAGES]
-        subprocess.run(command, check=True)  # noqa: S603 - our own words
-        (VENV / "installed").touch()
-    return python
-
-
 class Bench:
     """Servers, environments and the peers' Python."""
 
     def __init__(self, stack: ExitStack) -> None:
-        self.python = install_peers()
+        self.python = python_with(PACKAGES, VENV)
         self.database = stack.enter_context(postgresql())
         self.broker = stack.enter_context(valkey())
         self.env = {

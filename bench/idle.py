@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import servers
+from bench.ingest.measuring import TICKS
 from bench.pages.serving import free_port
+from config.local.guard import PARENT, processes
 from config.local.parts import answers_http
 
-TICKS = os.sysconf("SC_CLK_TCK")
 START_SECONDS = 300
 SETTLE_SECONDS = 60
 MIB = 1024
@@ -38,21 +39,13 @@ class Usage:
 
 def usage_of(root: int) -> dict[int, Usage]:
     """Return the usage of a process and of everything below it, by process id."""
-    parents = dict(_parents())
+    found = dict(processes())
+    parents = {pid: int(fields[PARENT]) for pid, fields in found.items()}
     return {
-        pid: usage for pid in parents if _is_below(pid, root, parents) and (usage := _read(pid))
+        pid: usage
+        for pid, fields in found.items()
+        if _is_below(pid, root, parents) and (usage := _read(pid, fields))
     }
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            yield int(path.parent.name), int(_fields(path)[1])
-
-
-def _fields(path: Path) -> list[str]:
-    """Return the fields after the name, which may hold anything."""
-    return path.read_text().rpartition(")")[2].split()
 
 
 def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
@@ -61,10 +54,10 @@ def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
     return pid == root
 
 
-def _read(pid: int) -> Usage | None:
+def _read(pid: int, fields: list[str]) -> Usage | None:
     folder = Path(f"/proc/{pid}")
     with suppress(OSError):
-        ticks = [int(number) / TICKS for number in _fields(folder / "stat")[11:15]]
+        ticks = [int(number) / TICKS for number in fields[11:15]]
         pss = (folder / "smaps_rollup").read_text().partition("\nPss:")[2].split()[0]
         words = (folder / "cmdline").read_text().split("\0")
         return Usage(_name(words), sum(ticks), sum(ticks[:2]), int(pss) / MIB)

@@ -8,13 +8,12 @@ json.loads; the ladder builds the prompt, plans the attempt and judges the plan 
 
 import argparse
 import json
-import statistics
 import sys
-import time
-from collections.abc import Callable
+from time import perf_counter
 
 from agents.llm.provider import CompletionRequest
 from agents.llm.scripted import ScriptedProvider
+from bench.growth import seconds_of
 from bench.model import Planner
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.policy import RetryPolicy
@@ -23,16 +22,6 @@ from failsoft.retry.prompts import Request, build_prompt
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
 GOAL = "Echo the word hi."
 ROUNDS = 50
-
-
-def seconds_of(work: Callable[[], object], rounds: int) -> float:
-    """Median wall time of one call."""
-    taken = []
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begun)
-    return statistics.median(taken)
 
 
 def measure(delay_seconds: float, rounds: int = ROUNDS) -> tuple[float, float]:
@@ -45,8 +34,8 @@ def measure(delay_seconds: float, rounds: int = ROUNDS) -> tuple[float, float]:
     def call_bare() -> object:
         return json.loads(provider.complete(request).text)
 
-    bare = seconds_of(call_bare, rounds)
-    return bare, seconds_of(lambda: planner.climb(GOAL), rounds)
+    bare = seconds_of(call_bare, rounds, clock=perf_counter)
+    return bare, seconds_of(lambda: planner.climb(GOAL), rounds, clock=perf_counter)
 
 
 def make_request(planner: Planner) -> CompletionRequest:

@@ -15,18 +15,14 @@ import math
 import re
 import statistics
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from failsoft.parsing import Recovered, recover  # noqa: E402 - the path comes first
-from failsoft.parsing.tracing import same  # noqa: E402 - the path comes first
-from tests.failsoft.parsing.corpus import Case, read_cases  # noqa: E402 - the path comes first
+from bench.growth import seconds_of
+from failsoft.parsing import Recovered, recover
+from failsoft.parsing.tracing import same
+from tests.failsoft.parsing.corpus import Case, read_cases
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 ROUNDS = 15
@@ -66,17 +62,6 @@ DAMAGES: dict[str, Callable[[str], str]] = {
 }  # fmt: skip
 
 
-def cpu_seconds(work: Callable[[], object], repeat: int, count: int = ROUNDS) -> float:
-    """Median CPU time of one call, over rounds of `repeat` calls."""
-    rounds = []
-    for _ in range(count):
-        started = time.process_time()
-        for _ in range(repeat):
-            work()
-        rounds.append((time.process_time() - started) / repeat)
-    return statistics.median(rounds)
-
-
 def repeats(size: int) -> int:
     """Enough calls for the clock to see them."""
     return max(1, 200_000 // size)
@@ -88,7 +73,7 @@ def measure_broken() -> None:
     text, slowest = document(1_900), 0.0
     for name, damage in DAMAGES.items():
         broken = damage(text)
-        seconds = cpu_seconds(partial(recover, broken), 20) * 2_048 / len(broken)
+        seconds = seconds_of(partial(recover, broken), ROUNDS, 20) * 2_048 / len(broken)
         slowest = max(slowest, seconds)
         print(f"  {name:<18} {seconds * 1000:6.2f} ms")
     print(f"  slowest: {slowest * 1000:.2f} ms")
@@ -101,8 +86,8 @@ def measure_valid() -> None:
         text, repeat = document(size), repeats(size)
         ratios: list[float] = []
         for _ in range(5):
-            floor = cpu_seconds(partial(json.loads, text), repeat)
-            ratios.append(cpu_seconds(partial(recover, text), repeat) / floor)
+            floor = seconds_of(partial(json.loads, text), ROUNDS, repeat)
+            ratios.append(seconds_of(partial(recover, text), ROUNDS, repeat) / floor)
         print(f"  {size:>9} characters  {statistics.median(ratios):.2f}")
 
 
@@ -113,7 +98,7 @@ def measure_growth() -> None:
         points = []
         for size in (1_000, 30_000, 1_000_000):
             broken = damage(document(int(size * 0.6)))
-            seconds = cpu_seconds(partial(recover, broken), repeats(size), GROWTH_ROUNDS)
+            seconds = seconds_of(partial(recover, broken), GROWTH_ROUNDS, repeats(size))
             points.append((math.log(len(broken)), math.log(seconds)))
         print(f"  {name:<18} {statistics.linear_regression(*zip(*points, strict=True)).slope:.2f}")
 

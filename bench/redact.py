@@ -13,11 +13,11 @@ import argparse
 import statistics
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 from bench.database import say
-from bench.growth import exponent
+from bench.growth import exponent, seconds_of
 from bench.redaction.documents import Document, kept_share, recall
 from bench.redaction.sets import first_run, make_set
 from bench.redaction.templates import FOLDER, WORDS, fill
@@ -27,18 +27,6 @@ from failsoft.redaction.rules import load_rule_set
 HOSTILE_CHARACTERS = 65_536
 SETS = ("five", "six", "seven", "eight", "nine", "ten_tuned", "ten", "eleven")
 COSTS: dict[str, list[str]] = tomllib.loads((FOLDER / "costs.toml").read_text(encoding="utf-8"))
-
-
-def cpu_of(work: Callable[[], object], rounds: int, batch: int = 1) -> float:
-    """Median CPU seconds of one call."""
-    taken = []
-    work()
-    for _ in range(rounds):
-        begun = time.process_time()
-        for _ in range(batch):
-            work()
-        taken.append((time.process_time() - begun) / batch)
-    return statistics.median(taken)
 
 
 def clean_text(characters: int) -> str:
@@ -65,11 +53,11 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
         ("KB with a token", clean[:480] + f" {token} " + clean[:470], 25),
         ("KB with a password", clean[:490] + f" {pair} " + clean[:490], 25),
     ):
-        cost = cpu_of(lambda text=text: redactor.redact(text), rounds, 200)  # type: ignore[misc]
+        cost = seconds_of(lambda text=text: redactor.redact(text), rounds, 200)  # type: ignore[misc]
         say(f"{name:24} {cost * 1e6:8.1f} us   goal {goal}")
     print_growth(redactor, rounds)
     worst = max(
-        (cpu_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
+        (seconds_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
         for unit in COSTS["hostile"]
         for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
     )
@@ -117,7 +105,7 @@ def print_growth(redactor: Redactor, rounds: int) -> None:
     costs = []
     for size in sizes:
         text = clean_text(size)
-        costs.append(cpu_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
+        costs.append(seconds_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
     shown = ", ".join(
         f"{size // 1000} KB {cost * 1e6:.1f} us" for size, cost in zip(sizes, costs, strict=True)
     )

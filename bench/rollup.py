@@ -42,10 +42,7 @@ GRAINS = ("minute", "hour", "day", "hour_by_version", "day_by_version", "total")
 class Tally:
     """What the writers of one round did."""
 
-    transactions: int = 0
     deadlocks: int = 0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
     rates: list[float] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
 
@@ -120,7 +117,6 @@ def write(
     done = sum(writer.done for writer in writers)
     cpu = server_cpu_seconds([writer.pid for writer in writers]) - before
     tally.deadlocks += sum(writer.deadlocks for writer in writers)
-    tally.transactions += done
     tally.rates.append(done / seconds)
     tally.costs.append(cpu / done)
     for writer in writers:

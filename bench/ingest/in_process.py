@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from django.db import connection
 from psycopg import sql
 
-from bench.ingest.measuring import TICKS
+from bench.ingest.measuring import cpu_of
 from diagnostics.ingest.recording import record
 from diagnostics.rest.batches import read_events, read_items
 from failsoft.events import PostedEvent
@@ -119,15 +118,6 @@ def _pid_of(link: Any) -> int:  # noqa: ANN401 - a psycopg connection
 
 def _cpu_of(work: Callable[[], None], backend: int) -> tuple[float, float]:
     """Give the CPU time of this process and of a backend."""
-    here, there = time.process_time(), _backend_cpu(backend)
+    here, there = time.process_time(), cpu_of(backend)
     work()
-    return time.process_time() - here, _backend_cpu(backend) - there
-
-
-def _backend_cpu(pid: int) -> float:
-    """Read nanoseconds where the kernel tells them, else ticks."""
-    path = Path(f"/proc/{pid}/schedstat")
-    if path.exists():
-        return int(path.read_text().split()[0]) / 1e9
-    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(stat[11]) + int(stat[12])) / TICKS
+    return time.process_time() - here, cpu_of(backend) - there

@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -12,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
+from bench.call import python_with
 from bench.ingest.servers import ROOT, start
 
 HOME = ROOT / ".local" / "bench"
@@ -37,14 +37,7 @@ NO_BUGSINK_LIMITS = "".join(
 
 def install(package: str) -> Path:
     """Make the environment of a package once; give its folder of programs."""
-    home = HOME / package
-    done = home / "installed"
-    if not done.exists():
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)  # noqa: S603
-        pip = [str(home / "bin" / "pip"), "--quiet", "install", package]
-        subprocess.run(pip, check=True)  # noqa: S603 - our own words
-        done.touch()
-    return home / "bin"
+    return python_with([package], HOME / package).parent
 
 
 def start_phoenix(port: int, folder: Path, stack: ExitStack) -> int:
