@@ -148,7 +148,10 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         widget=forms.CheckboxSelectMultiple,
     )
     max_output_tokens = forms.IntegerField(
-        label="Max output tokens", min_value=1, max_value=MOST_OUTPUT_TOKENS
+        label="Max output tokens",
+        min_value=1,
+        max_value=MOST_OUTPUT_TOKENS,
+        help_text="Thinking counts, too: 4,000 or more for a reasoning model.",
     )
     temperature = forms.FloatField(
         required=False,
