@@ -23,7 +23,10 @@ MOST_STRIPS = 8
 def incidents_in(
     project_id: int, selection: Selection, since: datetime, until: datetime
 ) -> list[Incident]:
-    """Return the incidents that are open or fired in a window, open ones first, then latest."""
+    """Return the incidents that are open or fired in a window, open ones first, then latest.
+
+    At most one more than are shown: whether there are others.
+    """
     rows = Incident.objects.filter(project_id=project_id, fired_at__lt=until).filter(
         Q(cleared_at__isnull=True) | Q(fired_at__gte=since)
     )
@@ -36,7 +39,7 @@ def incidents_in(
     kept.sort(
         key=lambda incident: (incident.cleared_at is not None, -incident.fired_at.timestamp())
     )
-    return kept[:MOST_SHOWN]
+    return kept[: MOST_SHOWN + 1]
 
 
 def is_kept(incident: Incident, terms: Sequence[Term]) -> bool:

@@ -132,13 +132,14 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
     now = clock.now()
     since, until = selection.window(now)
     listed = incidents_in(request.project.pk, selection, since, until)
-    rows = [_row(row, row.slices.all(), now) for row in listed]
+    rows = [_row(row, row.slices.all(), now) for row in listed[:MOST_SHOWN]]
     context = {
         "section": "incidents",
         "open_rows": [row for row in rows if row["incident"].cleared_at is None],
         "past_rows": [row for row in rows if row["incident"].cleared_at is not None],
         "judged": judged_of(request.project.pk, now),
-        "is_full": len(rows) == MOST_SHOWN,
+        "is_full": len(listed) > MOST_SHOWN,
+        "is_cut": len(listed) > MOST_SHOWN and listed[-1].cleared_at is None,
         "most": MOST_SHOWN,
         "hours": HOURS,
         "longer": selection.query(range="30d"),

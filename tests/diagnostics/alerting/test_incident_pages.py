@@ -60,6 +60,22 @@ def test_open_ones_come_first_and_the_rest_with_its_noise(
     assert "anthropic/claude-haiku<" not in narrowed
 
 
+def test_more_open_incidents_than_are_shown_are_not_said_to_be_all(
+    project: Project, ann: User, client: Client
+) -> None:
+    happen(make_incident(project, "gpt-5"), "cleared")
+    for _ in range(40):
+        make_incident(project, "claude-haiku")
+    page = client.get("/incidents/").text
+    assert ">40 open" in page
+    assert "<span>all open" in page
+    assert "No resolved incidents" not in page
+    make_incident(project, "claude-haiku")
+    page = client.get("/incidents/").text
+    assert "more than 40 open" in page
+    assert "<span>all open" not in page
+
+
 def test_an_incident_of_a_whole_provider_overlaps_a_model_and_the_page_says_so(
     project: Project, ann: User, client: Client
 ) -> None:
