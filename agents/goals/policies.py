@@ -61,7 +61,7 @@ def _mode_of_calls(model: LanguageModel) -> OutputMode:
 def schema_for(
     model: LanguageModel, schema: PlannerSchema, tools: Sequence[ToolOffer]
 ) -> JsonSchema:
-    """Return the schema of an answer: a narrow one for short answers of another server.
+    """Return the schema of an answer: a narrow one for short answers of a server of one's own.
 
     OpenAI and Anthropic refuse what narrows it.
     """

@@ -24,7 +24,7 @@ CALLS = 2
 # Levels of objects and arrays inside an argument.
 MAX_NESTED = 4
 MOST_OBJECTS = 2_000
-DEFINITIONS = ("$defs", "definitions")
+SHARED = frozenset({"$schema", "$defs", "definitions"})
 TEXT = {"type": "string"}
 SHORT_ID = {"type": "string", "minLength": 4, "maxLength": 8}
 
@@ -61,8 +61,8 @@ def _any_call(tools: Sequence[ToolOffer], arguments: str) -> JsonSchema:
 
 
 def _arguments(tool: ToolOffer) -> JsonSchema:
-    resolved = _resolved(tool.parameters, tool.parameters, iter(range(MOST_OBJECTS)), 0)
-    return {"type": "object", **resolved}
+    own = {key: part for key, part in tool.parameters.items() if key not in SHARED}
+    return {"type": "object", **_resolved(own, tool.parameters, iter(range(MOST_OBJECTS)), 0)}
 
 
 def _resolved(part: Any, root: JsonSchema, room: Iterator[int], depth: int) -> Any:  # noqa: ANN401 - JSON
@@ -76,14 +76,11 @@ def _resolved(part: Any, root: JsonSchema, room: Iterator[int], depth: int) -> A
         return part
     if depth > MAX_NESTED or next(room, None) is None:
         return {}
-    beside = {
-        key: _resolved(value, root, room, depth)
-        for key, value in part.items()
-        if key not in {"$ref", "$schema", *DEFINITIONS}
-    }
-    if "$ref" not in part:
-        return beside
-    return {**_resolved(_meant(part["$ref"], root), root, room, depth + 1), **beside}
+    # An argument may have this name, too.
+    if isinstance(reference := part.get("$ref"), str):
+        beside = {key: value for key, value in part.items() if key != "$ref"}
+        return _resolved({**_meant(reference, root), **beside}, root, room, depth + 1)
+    return {key: _resolved(value, root, room, depth) for key, value in part.items()}
 
 
 def _meant(reference: str, root: JsonSchema) -> JsonSchema:
@@ -206,7 +203,8 @@ def _plain(form: JsonSchema | bool, root: JsonSchema, depth: int) -> JsonSchema:
     """Return a schema that accepts less: one form of each value, with what it requires."""
     if depth > MAX_NESTED or isinstance(form, bool):
         return _text()
-    schema = _meant(form["$ref"], root) if "$ref" in form else form
+    reference = form.get("$ref")
+    schema = _meant(reference, root) if isinstance(reference, str) else form
     kinds = schema.get("type")
     if isinstance(kinds, list):
         schema = {**schema, "type": next((kind for kind in kinds if kind != "null"), "null")}

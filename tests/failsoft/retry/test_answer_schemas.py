@@ -249,6 +249,16 @@ def test_references_of_a_tool_are_resolved_wherever_they_lead() -> None:
     assert arguments["properties"]["far"] == {}
 
 
+def test_an_argument_may_be_named_like_a_keyword() -> None:
+    names = {"$ref": {"type": "string"}, "definitions": {"type": "integer"}}
+    tool = ToolOffer("odd", "", {"type": "object", "properties": names, "required": [*names]})
+
+    schema = answer_schema(PlannerSchema.ACTIONS, [tool])
+
+    arguments = schema["properties"]["tool_calls"]["items"]["properties"]["arguments"]
+    assert arguments["properties"] == names
+
+
 def test_a_schema_of_references_to_itself_stays_small() -> None:
     bomb = {"type": "object", "properties": {f"p{n}": {"$ref": "#"} for n in range(100)}}
 
