@@ -20,6 +20,7 @@ PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
 # An answer cut off doubles its limit up to four times this, which an attempt's row must hold.
 MOST_OUTPUT_TOKENS = 1_000_000
 LONGEST_ATTEMPT_SECONDS = 3_600
+APPENDED = {"openai": ["/chat/completions"], "anthropic": ["/messages", "/v1"]}
 # References that a project's administrator may use: never this installation's own settings.
 PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
 
@@ -124,6 +125,9 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
     def clean_base_url(self) -> str:
         """Accept http and https only, and the script of a scripted provider."""
         address: str = self.cleaned_data["base_url"].strip()
+        # What the SDK appends itself is often copied with the rest.
+        for ending in APPENDED.get(self.cleaned_data.get("adapter", ""), ()):
+            address = address.rstrip("/").removesuffix(ending)
         if address and not address.startswith(("http://", "https://", "file:/")):
             raise ValidationError("Must start with https:// or http://")
         # Whether a call is answered, refused or times out says what listens at an address.
@@ -146,6 +150,7 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         required=False,
         label="Capabilities",
         widget=forms.CheckboxSelectMultiple,
+        help_text="Output modes that the model accepts. Test now tries each of them.",
     )
     max_output_tokens = forms.IntegerField(
         label="Max output tokens",

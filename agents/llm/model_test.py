@@ -1,4 +1,4 @@
-"""Test a model with one short call by a worker."""
+"""Test a model by a worker: one short call in each output mode that its settings name."""
 
 from time import monotonic
 
@@ -13,6 +13,7 @@ from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of
 from diagnostics.store.outbox import enqueue
+from failsoft.retry.answer_schemas import closed_object
 from failsoft.retry.policy import OutputMode
 
 TASK = "agents.tasks.try_model"
@@ -48,30 +49,39 @@ def try_model(model_id: int) -> None:
     model = rows.first()
     if model is None:
         return
-    started, fault, text = monotonic(), "", ""
-    try:
-        answer = open_provider(model.provider).complete(_request(model))
-        text = answer.text
-    except ProviderError as error:
-        fault, text = error.error_type.value, str(error)
-    latency_ms = round((monotonic() - started) * 1000)
+    started, fault, said = monotonic(), "", ""
+    latency_ms = None
+    deadline = started + min(TIMEOUT_SECONDS, model.attempt_timeout_seconds)
+    modes = dict.fromkeys([model.output_mode, *model.supported_output_modes])
+    for mode in map(OutputMode, modes):
+        try:
+            answer = open_provider(model.provider).complete(_request(model, mode, deadline))
+        except ProviderError as error:
+            fault, said = error.error_type.value, str(error)
+            if len(modes) > 1:
+                said = f"Output mode {mode.name.title()}: {said}"
+            break
+        said = said or answer.text
+        latency_ms = latency_ms or round((monotonic() - started) * 1000)
     with texts_of(model.project_id):
         ModelCheck.objects.filter(language_model=model).update(
             status=ModelCheck.Status.DONE,
             done_at=DatabaseNow(),
-            latency_ms=latency_ms,
+            latency_ms=latency_ms or round((monotonic() - started) * 1000),
             fault=fault,
-            said=redact(text, SAID_BYTES),
+            said=redact(said, SAID_BYTES),
         )
 
 
-def _request(model: LanguageModel) -> CompletionRequest:
+def _request(model: LanguageModel, mode: OutputMode, deadline: float) -> CompletionRequest:
+    # JSON is named, as OpenAI demands in its mode of this name.
     return CompletionRequest(
         model=model.name,
-        system="You answer in one word.",
-        user="Say: ready",
-        output_mode=OutputMode.TEXT,
+        system="You answer with one JSON object.",
+        user='Set the key "answer" to "ready".',
+        output_mode=mode,
+        json_schema=closed_object({"answer": {"type": "string"}}),
         max_output_tokens=min(MOST_TOKENS, model.max_output_tokens),
         temperature=model.temperature,
-        timeout_seconds=min(TIMEOUT_SECONDS, model.attempt_timeout_seconds),
+        timeout_seconds=max(0.001, deadline - monotonic()),
     )

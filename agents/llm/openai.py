@@ -13,12 +13,23 @@ import openai
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import connect, read_arguments, translate_fault
+from agents.llm.transport import (
+    connect,
+    error_in,
+    read_arguments,
+    translate_error,
+    translate_fault,
+    with_reason,
+)
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
+CHOICE = "tool_choice"
+NOT_ACCEPTED = (400, 422)
+# Where Groq has the answer that it refuses to pass on.
+REJECTED_ANSWER = "failed_generation"
 OUTPUT_DETAILS = "completion_tokens_details"
 # Whose reasoning models refuse `max_tokens`; the servers of others may know no other name.
 OWN_HOSTS = (".openai.com", ".azure.com")
@@ -52,33 +63,51 @@ class OpenAIProvider:
         try:
             return self._stream(request) if request.streaming else self._ask(request)
         except openai.OpenAIError as error:
+            if answer := _rejected_answer(error):
+                return answer
             raise translate_fault(openai, error) from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise RefusedCallError("the response is not a chat completion") from error
 
     def _ask(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
-        response = self._open(request).response
+        response = self._open(request, deadline).response
         read_whole(response, deadline)
         answer: Any = read_upstream(response.headers) | response.json()
-        choice = answer["choices"][0]
+        choice = _checked([answer])[0]
         return _complete(choice["message"], choice, answer, request)
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
-        stream = self._open(request, stream=True, stream_options={"include_usage": True})
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        stream = self._open(request, deadline, **options)
         pieces = read_pieces(stream, openai, deadline)
         chunks = [read_upstream(stream.response.headers), *pieces.items]
         return whole_or_cut(_assemble(chunks, request), pieces)
 
-    def _open(self, request: CompletionRequest, **options: object) -> openai.Stream[object]:
+    def _open(
+        self, request: CompletionRequest, deadline: float, **options: object
+    ) -> openai.Stream[object]:
         """Call, and return the answer with its body unread."""
         limit = {self._token_limit: request.max_output_tokens}
+        body = _parameters(request) | limit | options
+        try:
+            return self._post(body, deadline)
+        except openai.APIStatusError as error:
+            if CHOICE not in body or error.status_code not in NOT_ACCEPTED:
+                raise
+            if CHOICE not in error.response.text:
+                raise
+        # A model that thinks by default may not be forced to call, nor LM Studio's to call one
+        # tool by its name. The prompt asks for the call in any case.
+        return self._post({**body, CHOICE: "auto"}, deadline)
+
+    def _post(self, body: Mapping[str, Any], deadline: float) -> openai.Stream[object]:
         return self._client.post(
             PATH,
-            body=_parameters(request) | limit | options,
+            body=body,
             cast_to=object,
-            options={"timeout": request.timeout_seconds},
+            options={"timeout": max(0.001, deadline - time.monotonic())},
             stream=True,
             stream_cls=openai.Stream[object],
         )
@@ -92,6 +121,29 @@ def read_upstream(headers: Mapping[str, str]) -> dict[str, Any]:
         host = ""
     upstream = host or headers.get(MODEL_ID)
     return {"provider": upstream} if upstream else {}
+
+
+def _rejected_answer(error: openai.OpenAIError) -> Completion | None:
+    """Return the answer that a server held back because it breaks the schema or names no tool.
+
+    Groq reports it as a fault of the request. It is an invalid answer like any other.
+    """
+    body = error_in(error.body if isinstance(error, openai.APIError) else None)
+    text = body.get(REJECTED_ANSWER)
+    if not isinstance(text, str):
+        return None
+    return Completion(text, finish_reason=body.get("code"))
+
+
+def _checked(envelopes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the choices of an answer or its chunks; ProviderError if it reports an error."""
+    choices = [choice for part in envelopes for choice in part.get("choices") or ()]
+    for part in (*envelopes, *choices):
+        if error := part.get("error"):
+            raise translate_error("the answer is an error", {"error": error})
+        if not choices and with_reason("", part):
+            raise translate_error("the answer is an error", part)
+    return choices
 
 
 def _parameters(request: CompletionRequest) -> dict[str, Any]:
@@ -160,7 +212,7 @@ def _complete(
 
 
 def _assemble(chunks: Sequence[dict[str, Any]], request: CompletionRequest) -> Completion:
-    choices = [choice for chunk in chunks for choice in chunk.get("choices") or ()]
+    choices = _checked(chunks)
     deltas = [choice.get("delta") or {} for choice in choices]
     calls = assemble_openai(call for delta in deltas for call in delta.get("tool_calls") or ())
     message = {

@@ -3,6 +3,7 @@
 ProviderError
     CallTimeoutError        no answer within the attempt's time
     RateLimitedError        429: the provider asks us to wait
+        NoCreditError       402, or a 429 for used-up credit: waiting does not help
     UnavailableError        connection, 408, 5xx: retry
     RefusedCallError        any other failure: a retry would fail too
 """
@@ -99,6 +100,12 @@ class RateLimitedError(ProviderError):
 
     error_type = CallErrorType.RATE_LIMITED
     is_retryable = True
+
+
+class NoCreditError(RateLimitedError):
+    """the account's credit or quota is used up"""
+
+    is_retryable = False
 
 
 class ProviderUnavailableError(ProviderError):

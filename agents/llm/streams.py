@@ -24,7 +24,6 @@ from agents.llm.provider import (
     ProviderUnavailableError,
     RefusedCallError,
 )
-from agents.llm.transport import with_reason
 from failsoft.parsing.makers import STREAM_CUT
 
 # Far above what the parser reads: a limit for a server that never ends.
@@ -43,7 +42,7 @@ class Pieces:
 def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noqa: ANN401 - either SDK's
     """Read a stream to its end; `deadline` is a time of `time.monotonic`.
 
-    CallTimeoutError at the deadline, UnavailableError for an error in the stream.
+    CallTimeoutError at the deadline; the SDK's APIError for an error in the stream.
     """
     pieces = Pieces()
     with _limited(stream.response, deadline):
@@ -57,9 +56,6 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
             raise CallTimeoutError(TOO_LATE) from error
         except (httpx2.TransportError, sdk.APIConnectionError):
             pieces.is_broken = True
-        except sdk.APIError as error:
-            message = with_reason("the stream ended in an error", error.body)
-            raise ProviderUnavailableError(message) from error
     return pieces
 
 

@@ -1,6 +1,7 @@
 """Transport retries, which are not attempts: at most two, never after an answer."""
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from agents.llm.provider import (
     Completion,
     CompletionProvider,
     CompletionRequest,
+    NoCreditError,
     ProviderError,
     ProviderUnavailableError,
     RateLimitedError,
@@ -83,12 +85,39 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     return seconds if 0 <= seconds < float("inf") else None
 
 
-# Where a refusal says why: OpenAI, Anthropic and Google; then vLLM and Mistral, FastAPI, Ollama.
-REASONS = (("error", "message"), ("message",), ("detail",), ("error",))
+# Where a refusal says why: OpenRouter, of the provider behind it; OpenAI and Google; Anthropic,
+# in a stream; vLLM and Mistral; FastAPI; Ollama.
+REASONS = (
+    ("error", "metadata", "raw"),
+    ("error", "message"),
+    ("error", "error", "message"),
+    ("message",),
+    ("detail",),
+    ("error",),
+)
 LONGEST_REASON_BYTES = 400
+BAD_REQUEST = 400
+NO_CREDIT = 402
+NOT_FOUND = 404
 REQUEST_TIMEOUT = 408
 SERVER_ERROR = 500
+UNAVAILABLE = 503
 TOO_MANY = 429
+# A 429 of these codes or types is not about the rate: OpenAI, Moonshot, Zhipu.
+USED_UP = {
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "exceeded_current_quota_error",
+    "1113",
+}
+# Of errors within an answer, which has no status of its own.
+STATUSES = {
+    "billing_error": NO_CREDIT,
+    "invalid_request_error": BAD_REQUEST,
+    "rate_limit_error": TOO_MANY,
+    "rate_limit_exceeded": TOO_MANY,
+}
 
 
 def connect(sdk: ModuleType, owner: object, allows_private: bool) -> Any:  # noqa: ANN401 - the SDK's own
@@ -131,25 +160,57 @@ def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
         return CallTimeoutError("no answer in time")
     if isinstance(error, sdk.APIConnectionError):
         return ProviderUnavailableError("the provider cannot be reached")
-    if isinstance(error, sdk.APIStatusError):
-        return translate_answer(error.response)
+    if isinstance(error, sdk.APIStatusError) and not error.response.is_success:
+        return _translate_response(error.response)
+    if isinstance(error, sdk.APIError):
+        return translate_error("the stream ended in an error", {"error": error.body})
     return RefusedCallError(f"the SDK gave up: {type(error).__name__}")
 
 
-def translate_answer(response: httpx.Response) -> ProviderError:
+def _translate_response(response: httpx.Response) -> ProviderError:
     """Return the ProviderError for an HTTP error response, with its reason and Retry-After."""
-    wait = read_retry_after(response.headers)
     message = f"the provider answered {response.status_code}"
     if response.is_redirect:
         # The host it names must not get the prompt and the key.
         message += ", a redirect, which is not followed: set the base URL to the final address"
+    elif response.status_code == NOT_FOUND:
+        message += " (a wrong model or base URL)"
+    body = None
     with suppress(ValueError):  # Often a page of a proxy.
-        message = with_reason(message, response.json())
-    if response.status_code == TOO_MANY:
+        body = response.json()
+    wait = read_retry_after(response.headers)
+    return _fault_of(response.status_code, with_reason(message, body), body, wait)
+
+
+def translate_error(message: str, body: Mapping[str, Any]) -> ProviderError:
+    """Return the ProviderError for an answer that is or has an error, in place of a status."""
+    error = error_in(body)
+    names = [str(error.get(key)) for key in ("code", "type")]
+    known = [STATUSES[name] for name in names if name in STATUSES]
+    given = [int(name) for name in names if re.fullmatch("[45][0-9]{2}", name)]
+    status = next(iter(known + given), UNAVAILABLE if body.get("error") else BAD_REQUEST)
+    return _fault_of(status, with_reason(message, body), body, None)
+
+
+def _fault_of(status: int, message: str, body: object, wait: float | None) -> ProviderError:
+    error = error_in(body)
+    is_used_up = any(str(error.get(key)) in USED_UP for key in ("code", "type"))
+    if status == NO_CREDIT or (status == TOO_MANY and is_used_up):
+        return NoCreditError(message)
+    if status == TOO_MANY:
         return RateLimitedError(message, retry_after_seconds=wait)
-    if response.status_code == REQUEST_TIMEOUT or response.status_code >= SERVER_ERROR:
+    if status == REQUEST_TIMEOUT or status >= SERVER_ERROR:
         return ProviderUnavailableError(message, retry_after_seconds=wait)
     return RefusedCallError(message)
+
+
+def error_in(body: object) -> Mapping[str, Any]:
+    """Return the innermost error that a body is or has; Google sends a list, Anthropic nests."""
+    first = body[0] if isinstance(body, list) and body else body
+    error: dict[str, Any] = first if isinstance(first, dict) else {}
+    while isinstance(inner := error.get("error"), dict):
+        error = inner
+    return error
 
 
 def with_reason(message: str, body: object) -> str:
@@ -159,7 +220,8 @@ def with_reason(message: str, body: object) -> str:
         found = first
         for name in path:
             found = found.get(name) if isinstance(found, dict) else None
-        if isinstance(found, str) and found.strip():
-            reason = redact(" ".join(clean_text(found).split()), LONGEST_REASON_BYTES)
+        if found and found is not True:
+            text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+            reason = redact(" ".join(clean_text(text).split()), LONGEST_REASON_BYTES)
             return f"{message}: {reason}"
     return message

@@ -34,6 +34,7 @@ STATUS = re.compile(
 NAME = re.compile(r"\W{0,2}((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
 # Quoted by an error that is about the answer, not about the call.
 QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGNORECASE)
+QUOTED_CODE = re.compile(r"\bcode\W{1,5}([a-z_]+)", re.IGNORECASE)
 # Lines of a stack trace that name an exception: the first one is the innermost cause.
 CAUSE = re.compile(r"^(?:\w+\.)+\w*(?:Error|Exception|Exit|Timeout)\b.*", re.MULTILINE)
 MOST_OF_TEXT = 2000
@@ -62,10 +63,11 @@ class CallError:
     def parse_error(self) -> ParseErrorType | None:
         """The parse failure that the error names; None for an error of the call itself."""
         names = (name.rpartition(".")[2] for name in self._names())
-        named = next((PARSE_ERRORS[name] for name in names if name in PARSE_ERRORS), None)
+        codes = (code for text in self.texts for code in QUOTED_CODE.findall(text))
+        found = (PARSE_ERRORS.get(name) for name in (*names, *codes))
         quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
         endings = (ENDINGS.get(ending_of(reason) or "") for reason in quoted)
-        return named or next(filter(None, endings), None)
+        return next(filter(None, (*found, *endings)), None)
 
     def is_cancelled(self, finish_reason: str | None) -> bool:
         """Whether the caller gave the call up: its answer says nothing about the model."""

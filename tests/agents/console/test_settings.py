@@ -29,7 +29,7 @@ from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key
 from diagnostics.ingest.models import Quota
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
-from tests.agents.llm.wires import Say, Wire
+from tests.agents.llm.wires import Fault, Say, Wire
 from tests.console import make_goal, make_model
 from tests.diagnostics.builders import make_event, wire_event
 from tests.signing import join, make_person, signed_in
@@ -505,6 +505,40 @@ def test_a_model_without_a_temperature_is_tested_and_stored_without_one(
     assert "temperature" not in asked
     # What a reasoning model thinks counts, too.
     assert asked["max_tokens"] > 100
+
+
+def test_a_test_tries_each_output_mode_of_the_settings(admin: Client, project: Project) -> None:
+    model = make_model(project)
+    model.output_mode, model.supported_output_modes = "json", ["text", "json", "schema"]
+    model.save()
+    with Wire("openai", [Say("{}"), Say("ready"), Fault(400)]) as wire:
+        Provider.objects.update(adapter="openai", base_url=wire.base_url)
+        admin.post(reverse("test_model", args=[model.pk]))
+        try_model(model.pk)
+        asked = [json.loads(body) for body in wire.bodies]
+    check = ModelCheck.objects.get()
+    assert check.fault == "provider_error"
+    assert check.said.startswith("Output mode Schema: the provider answered 400")
+    formats = [body.get("response_format", {}).get("type") for body in asked]
+    assert formats == ["json_object", None, "json_schema"]
+    # OpenAI demands it in this mode.
+    assert "JSON" in str(asked[0]["messages"])
+
+
+@pytest.mark.parametrize(
+    ("adapter", "typed", "stored"),
+    [
+        ("openai", "https://1.1.1.1/v1/chat/completions", "https://1.1.1.1/v1"),
+        ("openai", "https://1.1.1.1/v1/", "https://1.1.1.1/v1"),
+        ("anthropic", "https://1.1.1.1/v1/messages", "https://1.1.1.1"),
+        ("anthropic", "https://1.1.1.1/anthropic/v1/", "https://1.1.1.1/anthropic"),
+    ],
+)
+def test_an_address_is_stored_without_what_its_sdk_appends(
+    admin: Client, project: Project, adapter: str, typed: str, stored: str
+) -> None:
+    admin.post(reverse("add_provider"), {"name": "p", "adapter": adapter, "base_url": typed})
+    assert Provider.objects.get(project=project).base_url == stored
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from agents.llm.provider import (
     Completion,
     CompletionProvider,
     CompletionRequest,
+    NoCreditError,
     ProviderError,
     ProviderUnavailableError,
     RateLimitedError,
@@ -30,6 +31,7 @@ from agents.llm.registry import ProviderCredentialError, open_provider, read_cre
 from agents.llm.scripted import ScriptedProvider, open_script
 from agents.llm.transport import call
 from diagnostics.redaction.redactor import redact
+from failsoft.parsing.makers import FinishClass, ending_of
 from failsoft.retry.policy import OutputMode
 from tests.agents.llm import wires
 
@@ -42,6 +44,7 @@ class Wire:
     def __init__(self) -> None:
         self.status = 200
         self.headers: dict[str, str] = {}
+        # Bytes, JSON, or a function that gives the status and the body for a request.
         self.body: Any = {}
         self.hang = threading.Event()
         self.is_hanging = self.is_trickling = False
@@ -65,8 +68,11 @@ class Wire:
                 if wire.is_hanging:
                     wire.hang.wait(10)
                     return
-                body = wire.body if isinstance(wire.body, bytes) else json.dumps(wire.body).encode()
-                self.send_response(wire.status)
+                status, body = wire.status, wire.body
+                if callable(body):
+                    status, body = body(wire.asked[-1])
+                body = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
                 for name, value in {"Content-Type": "application/json", **wire.headers}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
@@ -298,7 +304,8 @@ SECRET = "sk-proj-" + token_urlsafe(32)
         ({"detail": "Not Found"}, ": Not Found"),
         ({"error": "model not found"}, ": model not found"),
         ({"error": {"message": f"key {SECRET} is unknown"}}, ": key [REDACTED:openai_key] is"),
-        ({"detail": [{"loc": ["body"]}]}, ""),
+        ({"detail": [{"loc": ["body", "seed"]}]}, ': [{"loc": ["body", "seed"]}]'),
+        ({"error": {"message": "Provider error", "metadata": {"raw": "full"}}}, ": full"),
         (b"<html>Bad gateway</html>", ""),
         (b"", ""),
     ],
@@ -323,6 +330,117 @@ def test_an_error_in_a_stream_says_why(adapter: str, reason: str) -> None:
         row = ProviderRow(name="p", adapter=adapter, base_url=wire.base_url)
         with pytest.raises(ProviderUnavailableError, match=f"ended in an error: {reason}$"):
             open_provider(row).complete(ask(streaming=True))
+
+
+def test_a_path_that_is_not_there_is_said_to_be_of_the_base_url(wire: Wire) -> None:
+    wire.status, wire.body = 404, b"404 page not found"
+
+    with pytest.raises(RefusedCallError, match=r"answered 404 \(a wrong model or base URL\)$"):
+        openai_at(wire).complete(ask())
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (429, {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}),
+        (429, {"message": "no credit", "code": "1113"}),
+        (402, {"message": "no credit", "code": 402}),
+    ],
+)
+def test_used_up_credit_is_not_waited_for(wire: Wire, status: int, error: object) -> None:
+    wire.status, wire.body = status, {"error": error}
+    reply = call(openai_at(wire), ask())
+
+    assert isinstance(reply.error, NoCreditError)
+    assert (reply.error.error_type, reply.retries) == ("rate_limited", 0)
+    assert str(reply.error).endswith(f"answered {status}: no credit")
+
+
+def streamed(*parts: object) -> bytes:
+    """A stream of events."""
+    return b"".join(f"data: {json.dumps(part)}\n\n".encode() for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"code": 429, "message": "busy"}, RateLimitedError),
+        ({"code": "rate_limit_exceeded", "message": "busy"}, RateLimitedError),
+        ({"code": 502, "message": "busy"}, ProviderUnavailableError),
+        ({"type": "server_error", "message": "busy"}, ProviderUnavailableError),
+        ({"code": 402, "message": "busy"}, NoCreditError),
+        ({"code": 400, "message": "busy"}, RefusedCallError),
+        ("busy", ProviderUnavailableError),
+    ],
+)
+@pytest.mark.parametrize("place", ["answer", "choice", "stream"])
+def test_an_error_in_an_answer_is_of_the_kind_that_its_code_says(
+    wire: Wire, error: object, kind: type[ProviderError], place: str
+) -> None:
+    cut = {"finish_reason": "error", "message": {"content": ""}, "error": error}
+    answers = {
+        "answer": {"error": error},
+        "choice": {"choices": [cut]},
+        "stream": streamed({"choices": [{"delta": {"content": "{"}}]}, {"error": error}),
+    }
+    wire.body = answers[place]
+    wire.headers = {"Content-Type": "text/event-stream"} if place == "stream" else {}
+
+    with pytest.raises(ProviderError, match=r": busy$") as caught:
+        openai_at(wire).complete(ask(streaming=place == "stream"))
+
+    assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_error_in_place_of_an_answer_says_why(wire: Wire, streaming: bool) -> None:
+    body = {"object": "error", "message": "too many tokens", "code": 400}
+    wire.body = streamed(body) if streaming else body
+    wire.headers = {"Content-Type": "text/event-stream"} if streaming else {}
+
+    with pytest.raises(RefusedCallError, match=r"an error: too many tokens$"):
+        openai_at(wire).complete(ask(streaming=streaming))
+
+
+@pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_answer_that_a_server_holds_back_as_invalid_is_an_answer(
+    wire: Wire, code: str, streaming: bool
+) -> None:
+    error = {"message": "See 'failed_generation'.", "code": code, "failed_generation": '{"a": 1'}
+    wire.status, wire.body = (
+        (200, streamed({"error": error})) if streaming else (400, {"error": error})
+    )
+    wire.headers = {"Content-Type": "text/event-stream"} if streaming else {}
+
+    answer = openai_at(wire).complete(ask(OutputMode.SCHEMA, streaming=streaming))
+
+    assert (answer.text, answer.finish_reason) == ('{"a": 1', code)
+    assert ending_of(code) is FinishClass.MALFORMED
+
+
+@pytest.mark.parametrize("status", [400, 422])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_model_that_may_not_be_forced_to_call_a_tool_is_offered_it(
+    wire: Wire, status: int, streaming: bool
+) -> None:
+    refusal = {"error": {"message": "Thinking mode does not support this tool_choice"}}
+    called = {"index": 0, "id": "c", "function": {"name": "PlanPayload", "arguments": '{"a": 1}'}}
+    chunk = {"choices": [{"delta": {"tool_calls": [called]}, "finish_reason": "tool_calls"}]}
+    answer = streamed(chunk) if streaming else openai_says(None, tool_calls=[called])
+    wire.headers = {"Content-Type": "text/event-stream"} if streaming else {}
+    wire.body = lambda asked: (200, answer) if asked["tool_choice"] == "auto" else (status, refusal)
+
+    assert openai_at(wire).complete(ask(OutputMode.TOOLS, streaming=streaming)).text == '{"a": 1}'
+    assert [asked["tool_choice"] for asked in wire.asked][1:] == ["auto"]
+
+
+def test_a_call_refused_for_another_reason_is_not_repeated(wire: Wire) -> None:
+    wire.status, wire.body = 400, {"error": {"message": "no such model"}}
+
+    with pytest.raises(RefusedCallError, match="no such model"):
+        openai_at(wire).complete(ask(OutputMode.TOOLS))
+    assert len(wire.asked) == 1
 
 
 @pytest.mark.parametrize("opened", [openai_at, anthropic_at])

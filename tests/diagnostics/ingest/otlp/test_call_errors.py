@@ -62,6 +62,16 @@ def test_a_parse_error_in_a_text_is_one() -> None:
     assert CallError("ValueError", None, ("bad ValidationError",)).parse_error is None
 
 
+@pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])
+def test_an_answer_that_a_server_holds_back_is_a_parse_error(code: str) -> None:
+    body = {"message": "See 'failed_generation'.", "code": code, "failed_generation": "{"}
+    texts = (f"Error code: 400 - {{'error': {body}}}", f"status_code: 400, body: {body}")
+    for text in texts:
+        assert CallError("BadRequestError", "400", (text,)).parse_error == "schema_invalid"
+    refused = CallError("BadRequestError", "400", ("Error code: 400 - {'code': 'no_such_model'}",))
+    assert refused.parse_error is None
+
+
 def test_all_that_is_reported_is_read() -> None:
     events = [
         SpanEvent("exception", {"exception.type": "A", "exception.message": "first"}),
