@@ -1,9 +1,11 @@
-"""Receivers on loopback that take whatever comes, with or without TLS, or only drip."""
+"""Receivers on loopback, with or without TLS: as strict as the real ones, or only dripping."""
 
+import json
 import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,12 +26,58 @@ AGREES = b"""{"ok": true, "status": "success", "success": true, "errcode": 0,
     "data": {"requestId": "r", "alertId": "a"}, "requestId": "r", "result": {"id": 1}}"""
 
 
+@dataclass(frozen=True)
+class Limit:
+    """The most that a field of a service may have, and what it answers to more."""
+
+    host: str
+    field: str
+    most: int
+    status: int
+    answer: bytes
+    is_in_bytes: bool = False
+
+    def refuses(self, host: str, body: str) -> bool:
+        """Whether the field of a body is longer."""
+        try:
+            value = json.loads(body)
+            for name in self.field.split("."):
+                value = value[int(name) if name.isdecimal() else name]
+        except (ValueError, LookupError, TypeError):
+            return False
+        size = len(value.encode()) if self.is_in_bytes else len(value)
+        return host == self.host and size > self.most
+
+
+_BLOCK = "attachments.0.blocks"
+_DISCORD = b'{"message": "Invalid Form Body", "code": 50035}'
+_PAGERDUTY = b'{"status": "invalid event", "errors": ["Length of \'summary\' exceeds 1024"]}'
+_TELEGRAM = b'{"ok": false, "error_code": 400, "description": "Bad Request: message is too long"}'
+LIMITS = (
+    Limit("discord.com", "content", 2_000, 400, _DISCORD),
+    Limit("events.pagerduty.com", "payload.summary", 1_024, 400, _PAGERDUTY),
+    Limit("api.opsgenie.com", "message", 130, 422, b'{"message": "message is too long"}'),
+    Limit("api.opsgenie.com", "description", 15_000, 422, b'{"message": "is too long"}'),
+    Limit("api.telegram.org", "text", 4_096, 400, _TELEGRAM),
+    Limit("chat.googleapis.com", "text", 4_096, 400, b'{"error": {"code": 400}}'),
+    Limit("hooks.slack.com", f"{_BLOCK}.0.text.text", 150, 400, b"invalid_blocks"),
+    Limit("hooks.slack.com", f"{_BLOCK}.1.text.text", 3_000, 400, b"invalid_blocks"),
+    # It takes more, though as an attachment that nobody reads.
+    Limit("ntfy.example.org", "message", 4_096, 413, b"attachment", is_in_bytes=True),
+    Limit("teams.example.org", "attachments.0.content.body.0.text", 28_000, 413, b"too large"),
+)
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
 class Sink:
     """What a receiver has heard: the heads and bodies of requests."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.heard: list[str] = []
+        # Status, headers and body of what it answers whoever asks.
+        self.refusal: Answer | None = None
         # When each connection was given up, by `time.monotonic`.
         self.left: list[float] = []
 
@@ -62,10 +110,16 @@ class _Agrees(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         size = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(size).decode("utf-8", "replace")
-        self.server.sink.heard.append(f"{self.command} {self.path}\n{body}")  # type: ignore[attr-defined]
-        is_slack = self.headers["Host"] == "hooks.slack.com"
-        answer = b"ok" if is_slack else AGREES
-        self.send_response(200)
+        sink: Sink = self.server.sink  # type: ignore[attr-defined]
+        sink.heard.append(f"{self.command} {self.path}\n{body}")
+        host = self.headers["Host"]
+        agreement: Answer = (200, {}, b"ok" if host == "hooks.slack.com" else AGREES)
+        limits = [limit for limit in LIMITS if limit.refuses(host, body)]
+        refusals: list[Answer] = [(limit.status, {}, limit.answer) for limit in limits]
+        status, headers, answer = sink.refusal or next(iter(refusals), agreement)
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
@@ -79,7 +133,7 @@ class _Agrees(BaseHTTPRequestHandler):
 
 @contextmanager
 def agreeing_sink(folder: Path) -> Iterator[Sink]:
-    """Run a receiver that agrees to everything, of HTTP and HTTPS at one port."""
+    """Run a receiver that agrees to what the real one takes, of HTTP and HTTPS at one port."""
     context = certificate(folder)
 
     class Server(ThreadingHTTPServer):

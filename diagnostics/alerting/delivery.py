@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce
 
 from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.senders import Receipts, SendError, Sending, accepted, waiting
+from diagnostics.alerting.senders import Receipts, SendError, Sending, accepted, read_wait, waiting
 from diagnostics.alerting.senders.chat import prepare_chat
 from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
 from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
@@ -209,14 +209,16 @@ def _record_failure(row: Notification, error: BaseException) -> None:
     is_plain = isinstance(error, SendError | CredentialError | WorkingKeyError)
     words = str(error) if is_plain else f"{type(error).__name__}: {error}"
     message, pause = redact(words, ERROR_BYTES), next_pause(row.tries)
+    answer = error if isinstance(error, SendError) else SendError("")
     with transaction.atomic():
-        receipts = error.receipts if isinstance(error, SendError) else {}
+        receipts = answer.receipts
         now, changes = clock.now(), _receipt_changes(row, receipts)
-        is_answered = bool(receipts) and not waiting(receipts)
+        asked_wait = read_wait(answer.retry_after, now)
+        is_answered = answer.is_final or (bool(receipts) and not waiting(receipts))
         is_over = pause is None or row.reason in ONCE or is_answered
         ended = _held(row).update(
             state=State.FAILED if is_over else State.QUEUED,
-            next_attempt_at=now if is_over else now + (pause or timedelta()),
+            next_attempt_at=now if is_over else now + max(pause or timedelta(), asked_wait),
             lease_until=None,
             last_error=message,
             **changes,
@@ -226,8 +228,9 @@ def _record_failure(row: Notification, error: BaseException) -> None:
         elif ended:
             Channel.objects.filter(pk=row.channel_id).update(
                 failing_since=Coalesce(F("failing_since"), now),
-                is_unreachable=isinstance(error, SendError) and error.unreachable,
-                probed_at=now,
+                is_unreachable=answer.unreachable,
+                # Whoever asks to wait is sent nothing else meanwhile.
+                probed_at=now + max(asked_wait - PACE, timedelta()),
                 last_error=message,
             )
     logger.warning("notification_not_sent", notification=row.pk, tries=row.tries)

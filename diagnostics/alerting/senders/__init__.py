@@ -3,14 +3,22 @@
 A mail server answers for each address, and the first digit of its reply counts. 2: it has the
 mail; 5: it will never take it; anything else: it is to be tried again (RFC 5321, 4.2.1). No
 answer yet is an empty text.
+
+Of HTTP the status counts, by the table below, and how long `Retry-After` asks to wait.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 Receipts = Mapping[str, str]
 ACCEPTED = "250"
 # Sends what was read before, without the database, and returns what the receiver answered.
 Sending = Callable[[], str]
+# The same message is refused again, or its receiver is gone. Others may end: a receiver that is
+# being deployed answers 404, and whoever corrects an address wants what waited.
+FINAL_STATUSES = frozenset({400, 410, 413, 414, 415, 422, 431})
+LONGEST_WAIT = timedelta(hours=6)
 
 
 def accepted(receipts: Receipts) -> list[str]:
@@ -38,12 +46,33 @@ class SendError(Exception):
     """The notification did not get through to everybody; the message says why.
 
     `unreachable` says that nobody answered at all: then a probe finds out when it is over.
-    `receipts` are the answers for each address, where there are several.
+    `receipts` are the answers for each address, where there are several. By the HTTP `status`,
+    `is_final` says that no retry will help; `retry_after` is that header of the answer.
     """
 
     def __init__(
-        self, message: str, *, unreachable: bool = False, receipts: Receipts | None = None
+        self,
+        message: str,
+        *,
+        unreachable: bool = False,
+        receipts: Receipts | None = None,
+        status: int = 0,
+        retry_after: str = "",
     ) -> None:
         super().__init__(message)
         self.unreachable = unreachable
         self.receipts = receipts or {}
+        self.is_final = status in FINAL_STATUSES
+        self.retry_after = retry_after
+
+
+def read_wait(retry_after: str, now: datetime) -> timedelta:
+    """Return how long `Retry-After` asks to wait: seconds or a date (RFC 9110, 10.2.3)."""
+    try:
+        if retry_after.replace(".", "", 1).isdecimal():
+            asked = timedelta(seconds=min(float(retry_after), LONGEST_WAIT.total_seconds()))
+        else:
+            asked = parsedate_to_datetime(retry_after) - now
+    except (ValueError, TypeError):
+        return timedelta()
+    return min(max(asked, timedelta()), LONGEST_WAIT)

@@ -22,17 +22,29 @@ START_SECONDS = 30.0
 ERROR_BYTES = 300
 TONES = {"recovered": "success", "test": "info", "canary": "info"}
 SEVERITY_TONES = {"critical": "failure"}
-# Which of a service's own fields keeps its alert together.
-KEYED = {"pagerduty": ("dedup",), "opsgenie": ("alias", "entity")}
+# Which of a pager's own fields keeps its alert together, by the modules of apprise.
+KEYED = {
+    "firehydrant": ("dedup",),
+    "ilert": ("dedup",),
+    "incidentio": ("dedup",),
+    "opsgenie": ("alias",),
+    "pagerduty": ("dedup",),
+    "pagertree": ("thirdparty",),
+    "signl4": ("external_id",),
+    "splunk": ("entity_id",),
+    "squadcast": ("dedup",),
+}
 
 
 def prepare_chat(row: Notification) -> Sending:
     """Read what is sent through the service of the channel's address."""
-    facts = read_facts(row)
+    facts, link = read_facts(row), acknowledge_url(row)
+    links = [settings.FAILSOFT_BASE_URL + facts.path] if facts.path else []
     order: dict[str, Any] = {
         "address": target_of(row.channel),
         "title": subject_of(facts),
-        "body": body_of(row, facts),
+        "body": body_of(facts),
+        "links": "\n".join([*links, *([f"Acknowledge: {link}"] if link else [])]),
         "tone": TONES.get(facts.reason) or SEVERITY_TONES.get(facts.severity, "warning"),
         "attributes": {},
         "storage": str(settings.FAILSOFT_DATA_DIR.absolute() / "apprise"),
@@ -42,8 +54,10 @@ def prepare_chat(row: Notification) -> Sending:
         service = check_address(order["address"])
     except ChatAddressError as error:
         raise SendError(str(error)) from None
-    if row.incident_id is not None:
-        order["attributes"] = _correlation_fields(service.module, stable_key(row))
+    if row.incident_id is not None and service.module in KEYED:
+        # A recovery resolves what the fire has triggered.
+        keys = dict.fromkeys(KEYED[service.module], stable_key(row))
+        order["attributes"] = {"action": "map", **keys}
     return lambda: send_order(order)
 
 
@@ -68,28 +82,19 @@ def send_order(order: dict[str, Any]) -> str:
         words = lines[-1].partition(":")[0] if lines else f"exit {error.returncode}"
         raise SendError(redact(f"the sender failed: {words}", ERROR_BYTES)) from None
     answer = json.loads(ended.stdout)
-    if answer["error"]:
-        raise SendError(redact(answer["error"], ERROR_BYTES))
+    if words := answer["error"]:
+        raise SendError(
+            redact(words, ERROR_BYTES), status=answer["status"], retry_after=answer["retry_after"]
+        )
     return f"accepted by {answer['service']}"
 
 
-def body_of(row: Notification, facts: Facts) -> str:
-    """Write what a chat shows: the reason, the rate, what to change, and the links."""
-    base = settings.FAILSOFT_BASE_URL
+def body_of(facts: Facts) -> str:
+    """Write what a chat shows before the links: the reason, the rate, what to change."""
     lines = [lead_of(facts), story_of(facts)]
     if facts.rate:
         lines.append(f"Rate: {facts.rate.words}")
     lines += [f"Change: {advice.text}" for advice in facts.advice]
-    lines += [f"{line.subject} {base}{line.path}" for line in facts.lines]
+    lines += [f"{line.subject} {settings.FAILSOFT_BASE_URL}{line.path}" for line in facts.lines]
     lines.append(f"{facts.more_lines:,} more" if facts.more_lines else "")
-    lines.append(base + facts.path if facts.path else "")
-    link = acknowledge_url(row)
-    lines.append(f"Acknowledge: {link}" if link else "")
     return "\n".join(line for line in lines if line)
-
-
-def _correlation_fields(module: str, key: str) -> dict[str, str]:
-    """Have a pager know the incident by our key, so that recovery closes its alert."""
-    ties = dict.fromkeys(KEYED.get(module, ()), key)
-    # A recovery resolves what the fire has triggered.
-    return ties | ({"action": "map"} if module == "pagerduty" else {})

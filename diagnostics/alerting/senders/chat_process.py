@@ -5,7 +5,8 @@ every socket and file of this process (PEP 578): it connects to public addresses
 very ones that were looked at, and opens no file but Python's own and those of apprise's store.
 It ends itself when its time is over, whatever it waits for.
 
-Reads an order from standard input, as JSON, and writes `{"error": ..., "service": ...}`.
+Reads an order from standard input, as JSON, and writes `{"error": ..., "service": ...}`, with the
+`status` and `retry_after` of the last HTTP answer.
 """
 
 import importlib
@@ -17,19 +18,22 @@ import re
 import resource
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Timer
 from typing import Any
+from urllib.parse import quote
 
-from apprise import AppriseAsset, NotifyFormat, PersistentStoreMode
+import requests
+from apprise import AppriseAsset, NotifyFormat, NotifyType, PersistentStoreMode
 from apprise.conversion import convert_between
 from apprise.logger import LogCapture
 from apprise.plugins.base import NotifyBase
 from apprise.utils.parse import parse_list
 
 from diagnostics.alerting.senders.chat_services import (
+    LIMITS,
     ChatAddressError,
     check_address,
     check_parameters,
@@ -43,6 +47,12 @@ MEMORY_BYTES = 768 * 1024 * 1024
 ERROR_CHARACTERS = 2_000
 SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
+_RETRY_AFTER = re.compile(rb'"retry_after"\s*:\s*([\d.]+)')
+# What a service would take for a call to everybody: it comes from names of models and runs.
+_MENTION = re.compile(r"@(?=[\w*&!])|<(?=!|users/)")
+_SPACE = "\N{ZERO WIDTH SPACE}"
+# It adds markup or a line end to a title that it puts into the text.
+TITLE_ROOM = 32
 Order = Mapping[str, Any]
 
 
@@ -52,25 +62,39 @@ def main() -> None:
     signal.alarm(LIFE_SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     order = json.load(sys.stdin)
-    limit = Timer(order["seconds"], _give_up, [order["seconds"]])
+    answers = listen()
+    limit = Timer(order["seconds"], _give_up, [order["seconds"], answers])
     limit.start()
-    answer = send(order)
+    answer = send(order, answers)
     limit.cancel()
     json.dump(answer, sys.stdout)
 
 
-def _give_up(seconds: float) -> None:
+def listen() -> list[requests.Response]:
+    """Return the list that every HTTP answer to this process is added to from now on."""
+    answers: list[requests.Response] = []
+    send_plainly = requests.Session.send
+
+    def send_and_note(*given: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - as requests has them
+        answers.append(send_plainly(*given, **options))
+        return answers[-1]
+
+    requests.Session.send = send_and_note  # type: ignore[method-assign]
+    return answers
+
+
+def _give_up(seconds: float, answers: Sequence[requests.Response]) -> None:
     """End this process, whatever it waits for: its start on a busy machine is not counted."""
-    json.dump({"error": f"no answer within {seconds:g} s", "service": ""}, sys.stdout)
+    json.dump(_refused(f"no answer within {seconds:g} s", answers), sys.stdout)
     sys.stdout.flush()
     os._exit(0)
 
 
-def send(order: Order) -> dict[str, str]:
+def send(order: Order, answers: Sequence[requests.Response] = ()) -> dict[str, Any]:
     """Send a message.
 
-    The order: `address`, `title`, `body`, `tone`, `attributes` of the service, the folder
-    `storage`, `allow_private`, and the `seconds` until it is given up.
+    The order: `address`, `title`, `body`, its `links`, `tone`, `attributes` of the service, the
+    folder `storage`, `allow_private`, and the `seconds` until it is given up.
     """
     mimetypes.init()
     try:
@@ -79,8 +103,20 @@ def send(order: Order) -> dict[str, str]:
         service = open_service(kind, order)
         error = _notify(service, order)
     except (ChatAddressError, ForbiddenAddressError) as refusal:
-        return {"error": str(refusal), "service": ""}
-    return {"error": error[:ERROR_CHARACTERS], "service": str(service.service_name)}
+        return _refused(str(refusal))
+    if error:
+        return _refused(error, answers)
+    return {"error": "", "service": str(service.service_name)}
+
+
+def _refused(words: str, answers: Sequence[requests.Response] = ()) -> dict[str, Any]:
+    """Return why it was not sent, with the words of the last answer."""
+    if not answers:
+        return {"error": words, "status": 0, "retry_after": ""}
+    last, in_body = answers[-1], _RETRY_AFTER.search(answers[-1].content or b"")
+    text = f"{words}: {(last.content or b'').decode('utf-8', 'replace')}".rstrip(": \n")
+    wait = last.headers.get("Retry-After") or (in_body[1].decode() if in_body else "")
+    return {"error": text[:ERROR_CHARACTERS], "status": last.status_code, "retry_after": wait}
 
 
 def find_service(address: str) -> type[NotifyBase]:
@@ -120,7 +156,9 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
         app_id="Failsoft",
         app_desc="Failsoft",
         http_redirects=False,
-        # Opsgenie closes an alert by a number that it gave when it was opened.
+        # The pictures would be loaded from elsewhere, and are not ours.
+        image_url_mask="",
+        image_url_logo="",
         storage_path=order["storage"],
         storage_mode=PersistentStoreMode.FLUSH,
     )
@@ -132,28 +170,81 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
     service.socket_connect_timeout = service.socket_read_timeout = SOCKET_SECONDS
     for name, value in order["attributes"].items():
         # What the address says of itself comes first; of `action` it says nothing.
-        if name == "action" or not getattr(service, name, None):
+        if name == "action" or not parsed.get(name):
             setattr(service, name, value)
+    if kind.__name__ == "NotifyOpsgenie":
+        _correct_opsgenie(service, is_over=order["tone"] == NotifyType.SUCCESS)
     return service
+
+
+def _correct_opsgenie(service: Any, *, is_over: bool) -> None:  # noqa: ANN401 - apprise's
+    """Have Opsgenie open an alert for a test as well, and close alerts by their alias.
+
+    apprise sends no test, and closes what has the id of a request, which no alert has.
+    """
+    fetch = service._fetch
+    service.mapping = dict.fromkeys(NotifyType, "new")
+
+    def fetch_by_alias(method: Any, url: str, payload: Any) -> Any:  # noqa: ANN401 - apprise's
+        if not (is_over and service.alias):
+            return fetch(method, url, payload)
+        close = f"{url}/{quote(service.alias, safe='')}/close"
+        note = {"source": payload["source"], "note": payload["description"]}
+        return fetch(method, close, note, {"identifierType": "alias"})
+
+    service._fetch = fetch_by_alias
 
 
 def _notify(service: NotifyBase, order: Order) -> str:
     """Return what went wrong, empty when the service took it."""
-    # Names may hold what a service takes for markup. In Markdown, escapes would break the links.
-    form, options = service.resolve_format(NotifyFormat.TEXT), {**order}
-    for name in ("body", "title") if service.title_maxlen <= 0 else ("body",):
-        if form is not NotifyFormat.MARKDOWN:
-            options[name] = convert_between(NotifyFormat.TEXT, form, options[name])  # type: ignore[no-untyped-call] # apprise's
+    form = service.resolve_format(NotifyFormat.TEXT)
+    title, body = fit(service, form, order)
     with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
         taken = service.notify(
-            body=options["body"],
-            title=options["title"],
+            body=body,
+            title=title,
             notify_type=order["tone"],
             body_format=form,
             body_passthrough=form is NotifyFormat.MARKDOWN,
         )
         lines = ["the service did not take it", *filter(str.strip, log.getvalue().splitlines())]
     return "" if taken else _PREFIX.sub("", lines[-1])
+
+
+def fit(service: NotifyBase, form: NotifyFormat, order: Order) -> tuple[str, str]:
+    """Return title and text as the service takes them: what is too long loses lines, not links."""
+    module = type(service).__module__.rpartition(".")[2]
+    most_title, most = LIMITS.get(module, (service.title_maxlen, service.body_maxlen))
+    title, head, links = (str(order[name]) for name in ("title", "body", "links"))
+    if not module.startswith("custom_"):
+        title, head = (_MENTION.sub(rf"\g<0>{_SPACE}", text) for text in (title, head))
+
+    def write(text: str) -> str:
+        # Names may hold what a service takes for markup. In Markdown, escapes would break links.
+        if form is not NotifyFormat.MARKDOWN:
+            text = convert_between(NotifyFormat.TEXT, form, text)  # type: ignore[no-untyped-call] # apprise's
+        # One line end alone is a space in a card of Teams.
+        return text.replace("\n", "\n\n") if module == "workflows" else text
+
+    if most_title <= 0 and service.title_maxlen <= 0:
+        title = write(_cut(title, most // 2))
+        most -= len(title.encode()) + TITLE_ROOM
+    elif len(title.encode()) > most_title:
+        head = f"{title}\n{head}"
+        title = _cut(title, most_title)
+    body = write(f"{head}\n{links}")
+    while head and (over := len(body.encode()) - most) > 0:
+        shorter = head[: -(over // 4) - 1]
+        head = shorter.rpartition("\n")[0] or shorter
+        body = write(f"{head}…\n{links}")
+    return title, body
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    if len(text.encode()) <= most_bytes:
+        return text
+    start = text.encode()[: max(most_bytes - len("…".encode()), 0)].decode(errors="ignore")
+    return f"{start}…" if start else ""
 
 
 def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family

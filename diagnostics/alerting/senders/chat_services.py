@@ -5,7 +5,7 @@ it with the rights of the sender.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -63,6 +63,21 @@ _TABLE = (
     ("xml xmls", "custom_xml", "method"),
     ("zulip", "zulip", "to token"),
 )
+# The most that a title and a text may have, in UTF-8 bytes, which no service counts as fewer than
+# it has, where apprise does not say so itself. No title: it becomes the first line of the text.
+LIMITS: Mapping[str, tuple[int, int]] = {
+    "discord": (0, 2_000),
+    "google_chat": (0, 4_000),
+    # A longer message becomes an attachment.
+    "ntfy": (250, 4_000),
+    "opsgenie": (130, 15_000),
+    "rocketchat": (0, 5_000),
+    # Header and section of Block Kit have 150 and 3,000, escapes among them.
+    "slack": (140, 2_800),
+    "splunk": (250, 20_000),
+    # Teams takes cards of 28 KB, and cuts a title to one line.
+    "workflows": (0, 20_000),
+}
 SERVICES = {
     scheme: Service(module, _EVERYWHERE | set(parameters.split()), module.startswith("custom_"))
     for schemes, module, parameters in _TABLE

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urljoin
 
 from django.conf import settings
 
 from diagnostics import clock
-from diagnostics.alerting.channels import secrets_of, signed_headers, target_of
+from diagnostics.alerting.channels import secrets_of, shown_of, signed_headers, target_of
 from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
 from diagnostics.alerting.notification_facts import lead_of, subject_of
 from diagnostics.alerting.notification_models import Channel, Notification
@@ -55,10 +56,15 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
         raise SendError(str(error), unreachable=True) from None
     except (PinnedHttpError, ForbiddenAddressError) as error:
         raise SendError(str(error)) from None
-    reply = f"{answer.status} {redact(answer.body.decode('utf-8', 'replace'), ANSWER_BYTES)}"
-    if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-        raise SendError(f"the server answered {reply}".rstrip())
-    return reply.rstrip()
+    text = redact(answer.body.decode("utf-8", "replace"), ANSWER_BYTES)
+    reply, headers = f"{answer.status} {text}".rstrip(), answer.response.headers
+    if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+        return reply
+    if location := headers.get("location"):
+        leads_to = shown_of(urljoin(url, location))
+        reply += f" (a redirect to {leads_to} is not followed: enter the address it leads to)"
+    wait = headers.get("retry-after", "")
+    raise SendError(f"the server answered {reply}", status=answer.status, retry_after=wait)
 
 
 def probe_webhook(channel: Channel) -> bool:

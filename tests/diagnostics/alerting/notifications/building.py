@@ -146,6 +146,7 @@ class Hook:
         self.status = 200
         self.slow = 0.0
         self.headers: dict[str, str] = {}
+        self.answer = b"ok"
 
     def bodies(self) -> list[dict[str, Any]]:
         """What was posted, as JSON."""
@@ -166,9 +167,9 @@ def receiving(port: int = 0) -> Iterator[tuple[Hook, str]]:
             self.send_response(hook.status)
             for name, value in hook.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", "2")
+            self.send_header("Content-Length", str(len(hook.answer)))
             self.end_headers()
-            self.wfile.write(b"ok")
+            self.wfile.write(hook.answer)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
             """Say nothing."""

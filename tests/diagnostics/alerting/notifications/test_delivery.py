@@ -150,6 +150,52 @@ def test_a_try_that_fails_is_repeated_after_1_5_15_60_minutes_and_6_hours_then_g
     assert (len(hook[0].seen), keys) == (6, {str(row.key)})
 
 
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [
+        pytest.param(400, b"no_text", id="what Slack answers to a foreign body"),
+        pytest.param(410, b"channel_is_archived", id="gone"),
+        pytest.param(413, b"too large", id="too large"),
+    ],
+)
+def test_what_a_receiver_refuses_for_good_is_given_up_in_its_words(
+    project: Project, hook: tuple[Hook, str], status: int, answer: bytes
+) -> None:
+    hook[0].status, hook[0].answer = status, answer
+    channel = make_channel(project, "webhook", hook[1])
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert (at_rest(row).state, row.tries) == ("failed", 1)
+    channel.refresh_from_db()
+    assert channel.last_error == f"the server answered {status} {answer.decode()}"
+
+
+@pytest.mark.parametrize("status", [401, 404, 408, 429, 503])
+def test_what_a_receiver_may_take_later_is_tried_again(
+    project: Project, hook: tuple[Hook, str], status: int
+) -> None:
+    hook[0].status = status
+    make_channel(project, "webhook", hook[1])
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert at_rest(row).state == "queued"
+
+
+def test_a_receiver_that_asks_to_wait_is_sent_nothing_until_then(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    hook[0].status, hook[0].headers = 429, {"Retry-After": "600"}
+    make_channel(project, "webhook", hook[1])
+    happen(make_incident(project))
+    happen(make_incident(project, "other"))
+    assert deliver_all() == 1
+    hook[0].status = 200
+    travel(9 * MINUTE)
+    assert deliver_all() == 0
+    travel(2 * MINUTE)
+    assert deliver_all() == 2
+
+
 @pytest.mark.slow
 def test_a_mail_server_that_was_down_for_two_hours_gets_everything_within_ten_minutes_in_order(
     project: Project, smtp_port: int
@@ -249,7 +295,7 @@ def test_s17_a_private_address_is_not_asked_and_a_redirect_not_followed(
     hook[0].status, hook[0].headers = 302, {"Location": hook[1]}
     (row,) = happen(make_incident(project))
     deliver_all()
-    assert "302" in at_rest(row).last_error
+    assert re.search(r"302 .*redirect to http://127\.0\.0\.1:\d+/…", at_rest(row).last_error)
     assert len(hook[0].seen) == 1
     settings.FAILSOFT_HTTP_ALLOW_PRIVATE = False
     travel(2 * MINUTE)

@@ -91,7 +91,7 @@ def test_what_was_said_under_a_digest_is_in_the_zone_too(incident: Incident) -> 
 
 def test_chat_and_webhook_say_it_in_the_zone_and_fields_stay_iso(incident: Incident) -> None:
     chat = tell(incident, "chat", "json://hooks.example.org/x")
-    assert zones_of(body_of(chat, read_facts(chat))) == {BERLIN}
+    assert zones_of(body_of(read_facts(chat))) == {BERLIN}
     Channel.objects.all().delete()
     hook = make_channel(incident.project, "webhook", "https://hooks.example.org/x", zone=BERLIN)
     (row,) = happen(incident, "worsened")

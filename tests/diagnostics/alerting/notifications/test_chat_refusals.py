@@ -1,0 +1,137 @@
+"""What chat and paging services refuse, and what of an incident they keep together."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from diagnostics.alerting.senders import SendError, chat
+from tests.diagnostics.alerting.notifications.test_chat_services import SAMPLES, send
+from tests.sinks import Sink, agreeing_sink
+
+pytestmark = pytest.mark.slow
+KEY = "failsoft.example.org/incidents/12"
+LINKS = "https://failsoft.example.org/incidents/12/\nAcknowledge: https://failsoft.example.org/a/"
+NAMES = {"ntfy": "ntfy.example.org", "workflows": "teams.example.org"}
+LONG = {
+    "title": f"Degrading since 14:32 UTC: acme/{'größe-' * 30}, 31 % of 412 runs, mostly truncated",
+    "body": "\n".join(f"{number}. Degrading: acme/m-{number}, {'x' * 99}" for number in range(300)),
+    "links": LINKS,
+}
+# One of each kind every day; the others run in `make nightly`.
+DAILY = {"discord", "pagerduty", "slack?blocks=yes"}
+LIMITED = (*DAILY, "gchat", "ntfy", "opsgenie", "slack", "tgram", "workflows")
+PAGERS = ("firehydrant", "ilert", "incidentio", "pagerduty", "pagertree", "signl4", "splunk")
+
+
+def nightly(names: Any, daily: Any) -> list[Any]:
+    return [pytest.param(one, marks=[] if one in daily else pytest.mark.nightly) for one in names]
+
+
+@pytest.fixture(scope="module")
+def sink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sink]:
+    with agreeing_sink(tmp_path_factory.mktemp("sink")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _ready(sink: Sink) -> None:
+    sink.heard.clear()
+    sink.refusal = None
+
+
+@pytest.fixture
+def post(sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Send to a service, whose name may have parameters."""
+
+    def post(name: str, **more: Any) -> str:
+        scheme, _, query = name.partition("?")
+        address = SAMPLES[scheme].replace("HOST", NAMES.get(scheme, "chat.example.org"))
+        address += f"?{query}" if query else ""
+        return send(address, sink, monkeypatch, tmp_path, allow_private=True, **more)
+
+    return post
+
+
+@pytest.mark.parametrize("name", nightly(LIMITED, DAILY))
+def test_a_message_longer_than_the_service_takes_loses_lines_and_keeps_its_links(
+    name: str, sink: Sink, post: Any
+) -> None:
+    assert post(name, **LONG).startswith("accepted by ")
+    (heard,) = sink.heard
+    assert "failsoft.example.org/incidents/12/" in heard
+    assert "failsoft.example.org/a/" in heard
+    assert "mostly truncated" in heard
+    assert "m-299" not in heard
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "is_final"),
+    [
+        pytest.param(400, b"invalid_blocks", True, id="what it never takes"),
+        pytest.param(404, b"no_service", False, id="what an administrator can correct"),
+        pytest.param(500, b"rollup_error", False, id="what may pass"),
+    ],
+)
+def test_a_refusal_is_worded_by_the_service_and_final_by_its_status(
+    status: int, answer: bytes, is_final: bool, sink: Sink, post: Any
+) -> None:
+    sink.refusal = (status, {}, answer)
+    with pytest.raises(SendError, match=answer.decode()) as refusal:
+        post("slack")
+    assert refusal.value.is_final is is_final
+
+
+@pytest.mark.parametrize(
+    ("headers", "answer", "wait"),
+    [
+        pytest.param({"Retry-After": "30"}, b'{"ok": false}', "30", id="a header"),
+        pytest.param({}, b'{"ok": false, "parameters": {"retry_after": 7}}', "7", id="JSON"),
+    ],
+)
+def test_a_service_that_asks_to_wait_is_heard(
+    headers: dict[str, str], answer: bytes, wait: str, sink: Sink, post: Any
+) -> None:
+    sink.refusal = (429, headers, answer)
+    with pytest.raises(SendError) as refusal:
+        post("tgram")
+    assert (refusal.value.retry_after, refusal.value.is_final) == (wait, False)
+
+
+@pytest.mark.parametrize("name", nightly(PAGERS, {"ilert", "splunk"}))
+def test_a_recovery_names_the_alert_of_its_fire(name: str, sink: Sink, post: Any) -> None:
+    fields = dict.fromkeys(chat.KEYED[name], KEY)
+    bodies = []
+    for tone, title in (("warning", "Degrading since 14:32"), ("success", "Resolved after 2 h")):
+        post(name, tone=tone, title=title, attributes={"action": "map", **fields})
+        bodies.append(json.loads(sink.heard.pop().partition("\n")[2]))
+    fired, resolved = bodies
+    (place,) = (name for name, value in fired.items() if value == KEY)
+    assert resolved[place] == KEY
+    states = ("event_action", "eventType", "event_type", "message_type", "status", "X-S4-Status")
+    assert [fired.get(one) for one in states] != [resolved.get(one) for one in states]
+
+
+def test_opsgenie_closes_an_alert_by_its_alias(sink: Sink, post: Any) -> None:
+    post("opsgenie", tone="success", attributes={"alias": KEY})
+    (heard,) = sink.heard
+    path, _, query = heard.splitlines()[0].split()[1].partition("?")
+    assert unquote(path) == f"/v2/alerts/{KEY}/close"
+    assert (path.count("/"), query) == (4, "identifierType=alias")
+
+
+def test_a_test_message_opens_an_alert_at_opsgenie(sink: Sink, post: Any) -> None:
+    post("opsgenie", tone="info")
+    (heard,) = sink.heard
+    assert heard.startswith("POST /v2/alerts\n")
+
+
+def test_a_name_calls_nobody(sink: Sink, post: Any) -> None:
+    post("discord", body="acme/@everyone fails, <@&1234> and acme/<!channel>")
+    (heard,) = sink.heard
+    assert "everyone" in heard
+    for call in ("@everyone", "<@&", "<!channel"):
+        assert call not in heard
