@@ -12,6 +12,7 @@ from django.conf import settings
 
 from agents.breakers.models import DENY
 from agents.breakers.store import BreakerScope, acquire, renew, report
+from agents.llm.provider import RefusedContentError
 from agents.llm.transport import Reply
 from failsoft.retry.breaker import Admission, Allowed, BreakerKind, CallVerdict, Denied, Ticket
 from failsoft.retry.engine import Ending, Exhausted, Succeeded
@@ -65,13 +66,17 @@ class Guard:
             renew(self.transport, self.call)
 
     def settle_call(self, reply: Reply) -> None:
-        """Report the result of the call; one that was never sent counts as nothing."""
+        """Report the result of the call.
+
+        One that was never sent, or refused for what it contains, counts as nothing: a goal that
+        is too long must not stop the others.
+        """
         if self.call is None:
             return
         ticket, self.call = self.call, None
         if reply.completion is not None:
             report(self.transport, ticket, CallVerdict.GOOD)
-        elif reply.error is None or not reply.was_sent:
+        elif not reply.was_sent or isinstance(reply.error, RefusedContentError | None):
             report(self.transport, ticket, CallVerdict.NOTHING)
         else:
             retry_after_seconds = reply.error.retry_after_seconds

@@ -6,6 +6,7 @@ ProviderError
         NoCreditError       402, or a 429 for used-up credit: waiting does not help
     UnavailableError        connection, 408, 5xx: retry
     RefusedCallError        any other failure: a retry would fail too
+        RefusedContentError 400, 413, 422: what is sent is refused, which says nothing of others
 """
 
 from dataclasses import dataclass, field
@@ -116,3 +117,7 @@ class ProviderUnavailableError(ProviderError):
 
 class RefusedCallError(ProviderError):
     """the provider refuses this call, or answers in a way that cannot be read"""
+
+
+class RefusedContentError(RefusedCallError):
+    """the provider refuses what this call sends, such as a prompt that is too long"""

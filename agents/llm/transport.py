@@ -23,6 +23,7 @@ from agents.llm.provider import (
     ProviderUnavailableError,
     RateLimitedError,
     RefusedCallError,
+    RefusedContentError,
 )
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
 from diagnostics.redaction.redactor import redact
@@ -99,6 +100,7 @@ LONGEST_REASON_BYTES = 400
 BAD_REQUEST = 400
 NO_CREDIT = 402
 NOT_FOUND = 404
+REFUSED_CONTENT = {BAD_REQUEST, 413, 422}
 REQUEST_TIMEOUT = 408
 SERVER_ERROR = 500
 UNAVAILABLE = 503
@@ -188,7 +190,7 @@ def translate_error(message: str, body: Mapping[str, Any]) -> ProviderError:
     names = [str(error.get(key)) for key in ("code", "type")]
     known = [STATUSES[name] for name in names if name in STATUSES]
     given = [int(name) for name in names if re.fullmatch("[45][0-9]{2}", name)]
-    status = next(iter(known + given), UNAVAILABLE if body.get("error") else BAD_REQUEST)
+    status = next(iter(known + given), UNAVAILABLE if body.get("error") else NOT_FOUND)
     return _fault_of(status, with_reason(message, body), body, None)
 
 
@@ -201,7 +203,7 @@ def _fault_of(status: int, message: str, body: object, wait: float | None) -> Pr
         return RateLimitedError(message, retry_after_seconds=wait)
     if status == REQUEST_TIMEOUT or status >= SERVER_ERROR:
         return ProviderUnavailableError(message, retry_after_seconds=wait)
-    return RefusedCallError(message)
+    return (RefusedContentError if status in REFUSED_CONTENT else RefusedCallError)(message)
 
 
 def error_in(body: object) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from agents.cycle.running import run_goal
 from agents.goals.models import Goal
 from agents.goals.records import goal_record
 from agents.goals.submission import cancel_goal
+from agents.llm.models import Provider
 from agents.llm.provider import Completion, CompletionRequest
 from agents.metrics import gauge_breakers
 from diagnostics.accounts.api_keys import Scope
@@ -32,6 +33,7 @@ from tests.agents.conftest import (
     let_time_pass_until,
     work_off,
 )
+from tests.agents.llm.wires import Fault, Wire
 
 DEAD = {"error": "provider_error", "repeat": True}
 REFUSING = {"error": "refused", "repeat": True}
@@ -353,6 +355,17 @@ def test_a_provider_that_cannot_be_opened_is_no_fault_of_the_transport(
     records = run_many(planner, 7)
     assert {record["outcome"] for record in records} == {"provider_failed"}
     assert not Breaker.objects.exists()
+
+
+@pytest.mark.parametrize(("status", "state"), [(413, "closed"), (401, "open")])
+def test_goals_refused_for_what_they_contain_do_not_stop_the_others(
+    planner: Planner, status: int, state: str
+) -> None:
+    with Wire("openai", [Fault(status)] * 7) as wire:
+        Provider.objects.update(adapter="openai", base_url=wire.base_url)
+        run_many(planner, 7)
+    states = set(Breaker.objects.filter(kind="transport").values_list("state", flat=True))
+    assert (states or {"closed"}) == {state}
 
 
 def test_time_that_goes_by_after_the_wait_is_the_budgets(planner: Planner) -> None:

@@ -26,6 +26,7 @@ from agents.llm.provider import (
     ProviderUnavailableError,
     RateLimitedError,
     RefusedCallError,
+    RefusedContentError,
 )
 from agents.llm.registry import ProviderCredentialError, open_provider, read_credential
 from agents.llm.scripted import ScriptedProvider, open_script
@@ -369,7 +370,8 @@ def streamed(*parts: object) -> bytes:
         ({"code": 502, "message": "busy"}, ProviderUnavailableError),
         ({"type": "server_error", "message": "busy"}, ProviderUnavailableError),
         ({"code": 402, "message": "busy"}, NoCreditError),
-        ({"code": 400, "message": "busy"}, RefusedCallError),
+        ({"code": 400, "message": "busy"}, RefusedContentError),
+        ({"code": 401, "message": "busy"}, RefusedCallError),
         ("busy", ProviderUnavailableError),
     ],
 )
