@@ -21,6 +21,7 @@ from django.contrib.auth import logout
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.core.mail import EmailMessage
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRefresh
@@ -28,6 +29,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from diagnostics.accounts.audit_log import from_address, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
+from diagnostics.outbound.mail import own_headers
 from diagnostics.selection.ranges import read_zone
 from diagnostics.web.access import CHOSEN, CHOSEN_LAST, READING
 
@@ -134,6 +136,12 @@ BAD_SIGN_INS = {"app": "allauth.account", "action": "login_failed"}
 
 class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # untyped base
     """Accounts are made by an administrator, or by accepting an invitation."""
+
+    def render_mail(self, *given: Any, **options: Any) -> EmailMessage:  # noqa: ANN401 - allauth's
+        """Return a mail of allauth with the headers of all others."""
+        mail: EmailMessage = super().render_mail(*given, **options)
+        mail.extra_headers = {**own_headers(), **mail.extra_headers}
+        return mail
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Whether the session has an open invitation."""

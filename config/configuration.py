@@ -38,7 +38,7 @@ from pydantic_settings import (
 
 from config.database import database_settings
 from config.files import FileError, read_config_file
-from config.mail import BACKENDS
+from config.mail import BACKENDS, check_mail_url, quote_sender
 from config.retry import NAMES, settle_retry
 from config.runtime import read_runtime
 from failsoft import VERSION
@@ -173,7 +173,9 @@ DatabaseAddress = Annotated[
     str, _begins_with("postgresql://", DATABASE_SCHEMES), AfterValidator(_postgresql)
 ]
 BrokerAddress = Annotated[str, _begins_with("redis://, redis+socket:// or amqp://", BROKER_SCHEMES)]
-MailAddress = Annotated[str, _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS)]
+MailAddress = Annotated[
+    str, _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS), AfterValidator(check_mail_url)
+]
 # Otherwise unchanged: a trailing slash may matter to the receiver.
 PingAddress = Annotated[str, _begins_with("http:// or https://", HTTP_SCHEMES)]
 HttpAddress = Annotated[str, AfterValidator(_http)]
@@ -225,7 +227,7 @@ class Configuration(BaseSettings):
     static_hashed: bool = True
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     email_url: MailAddress = ""
-    email_from: str = "failsoft@localhost"
+    email_from: Annotated[str, AfterValidator(quote_sender)] = "failsoft@localhost"
     # Requested after each evaluation of alerts; the receiver alerts when requests stop.
     ping_url: PingAddress = ""
     # The recipient of `check_alerter`, mailed without queue and worker.

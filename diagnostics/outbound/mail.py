@@ -20,12 +20,6 @@ from django.utils.crypto import get_random_string
 
 from diagnostics.outbound.mail_headers import clean_header, clean_subject, message_id
 
-OWN_HEADERS = {
-    # RFC 3834: suppresses automatic replies.
-    "Auto-Submitted": "auto-generated",
-    "X-Auto-Response-Suppress": "All",
-}
-
 
 def compose(
     subject: str,
@@ -50,15 +44,23 @@ def assemble(
 ) -> EmailMultiAlternatives:
     """Return a mail of two rendered parts with clean headers."""
     extra_headers = {name: clean_header(value) for name, value in (headers or {}).items()}
-    default_headers = {"Message-ID": make_message_id(get_random_string(22))}
     mail = EmailMultiAlternatives(
         subject=clean_subject(subject),
         body=text,
         to=[clean_header(address) for address in to],
-        headers={**OWN_HEADERS, **default_headers, **extra_headers},
+        headers={**own_headers(), **extra_headers},
     )
     mail.attach_alternative(html, "text/html")
     return mail
+
+
+def own_headers() -> dict[str, str]:
+    """Return what every mail has: an id of our host, and what suppresses replies (RFC 3834)."""
+    return {
+        "Auto-Submitted": "auto-generated",
+        "X-Auto-Response-Suppress": "All",
+        "Message-ID": make_message_id(get_random_string(22)),
+    }
 
 
 def make_message_id(name: str) -> str:

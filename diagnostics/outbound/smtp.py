@@ -10,7 +10,9 @@ from typing import Any
 
 from django.core.mail import EmailMessage
 from django.core.mail.backends import smtp
+from django.core.mail.message import sanitize_address
 
+from diagnostics.outbound.mail_headers import clean_header
 from diagnostics.outbound.pinned_http import Cutoff
 
 SECONDS = 20.0
@@ -18,6 +20,30 @@ SECONDS = 20.0
 
 class SomeRecipientsRefused(smtplib.SMTPRecipientsRefused):
     """The mail was taken, though not for all: `recipients` has the answers for the others."""
+
+
+def answers_of(error: Exception, addresses: Sequence[str]) -> dict[str, str]:
+    """Return the server's answer for each address that it refused, `550 no such user`.
+
+    What it refuses after the text of the mail, it refuses for all of them. Whatever is wrong with
+    the sender or the connection is no answer for an address.
+    """
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        # The server was asked for them as they go over the wire.
+        by_name = {sanitize_address(address, "utf-8"): address for address in addresses}
+        refused: dict[str, tuple[int, bytes | str]] = {
+            by_name.get(name, name): reply for name, reply in error.recipients.items()
+        }
+    elif isinstance(error, smtplib.SMTPDataError):
+        refused = dict.fromkeys(addresses, (error.smtp_code, error.smtp_error))
+    else:
+        return {}
+    return {address: reply_words(*reply) for address, reply in refused.items()}
+
+
+def reply_words(code: int, text: bytes | str) -> str:
+    words = text.decode(errors="replace") if isinstance(text, bytes) else text
+    return clean_header(f"{code} {words}")
 
 
 class _Watched(smtplib.SMTP):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
-from smtplib import SMTPException, SMTPRecipientsRefused
+from smtplib import SMTPException
 from time import monotonic
 from zoneinfo import ZoneInfo
 
@@ -22,6 +22,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.delivery import next_pause
 from diagnostics.outbound.mail_merge import Copy, MailMerge
+from diagnostics.outbound.smtp import answers_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of
 from diagnostics.reports.archive import letter_of, mail_merge_of, report_for, subject_for
@@ -42,7 +43,6 @@ LEASE = timedelta(minutes=15)
 # A report of ten million events takes a few seconds.
 RENDER_SECONDS = 60.0
 ERROR_BYTES = 300
-PERMANENT = 500
 State = DeliveryState
 Prepared = tuple[ReportDelivery, Copy]
 
@@ -256,10 +256,13 @@ def _settle(delivery: ReportDelivery, state: State, **changes: object) -> int:
 
 
 def _retry_later(delivery: ReportDelivery, error: Exception) -> None:
+    answer = "".join(answers_of(error, [delivery.subscription.recipient]).values())
     with texts_of(delivery.project_id):
-        error_text = redact(f"{type(error).__name__}: {error}", ERROR_BYTES)
+        error_text = redact(answer or f"{type(error).__name__}: {error}", ERROR_BYTES)
     tries = delivery.tries + 1
-    pause = None if _is_permanent(error) else next_pause(tries)
+    # Whoever has no address, or is refused by the server for good, is not tried again.
+    is_over = isinstance(error, NoAddressError) or answer.startswith("5")
+    pause = None if is_over else next_pause(tries)
     logger.warning("report_not_sent", delivery=delivery.pk, error=type(error).__name__)
     at = clock.now() + (pause or timedelta())
     _settle(
@@ -269,14 +272,6 @@ def _retry_later(delivery: ReportDelivery, error: Exception) -> None:
         last_error=error_text,
         tries=tries,
     )
-
-
-def _is_permanent(error: Exception) -> bool:
-    """Whether retries are pointless: the address is missing or unknown to the server."""
-    if isinstance(error, SMTPRecipientsRefused):
-        codes = [answer[0] for answer in error.recipients.values()]
-        return bool(codes) and min(codes) >= PERMANENT
-    return isinstance(error, NoAddressError)
 
 
 def _close(connection: object) -> None:

@@ -17,6 +17,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.ingest.models import Quota, Usage
 from diagnostics.outbound.mail import compose
+from diagnostics.outbound.smtp import answers_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.settings.forms import ProjectForm, QuotaForm
 from diagnostics.settings.frame import settings_form, settings_page, show
@@ -175,7 +176,8 @@ def _send_test(request: ConsoleRequest, address: str) -> None:
     try:
         message.send()
     except (SMTPException, OSError) as error:
-        reason = redact(str(error), REASON_BYTES)
-        messages.error(request, f"Not sent: {type(error).__name__}: {reason}")
+        answer = "".join(answers_of(error, [address]).values())
+        reason = redact(answer or f"{type(error).__name__}: {error}", REASON_BYTES)
+        messages.error(request, f"Not sent: {reason}")
     else:
         messages.success(request, f"Sent to {address}.")

@@ -10,6 +10,7 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
 from allauth.usersessions.models import UserSession
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core import mail
 from django.core.cache import cache
@@ -100,6 +101,9 @@ def test_a_new_password_by_mail_opens_the_lock(ada: Any) -> None:
     client = Client()
     client.post("/accounts/password/reset/", {"email": "ada@example.org"})
     link = next(word for word in mail.outbox[-1].body.split() if "/password/reset/" in word)
+    sent = mail.outbox[-1].message()
+    assert sent["Auto-Submitted"] == "auto-generated"
+    assert sent["Message-ID"].endswith(f"@{urlsplit(settings.FAILSOFT_BASE_URL).hostname}>")
     page = client.get(urlsplit(link).path, follow=True)
     fresh = "a fresh horse battery staple"
     client.post(page.request["PATH_INFO"], {"password1": fresh, "password2": fresh})

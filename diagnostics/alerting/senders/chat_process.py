@@ -47,6 +47,8 @@ MEMORY_BYTES = 768 * 1024 * 1024
 ERROR_CHARACTERS = 2_000
 SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
+# All that is repeated of an answer of 200, which may hold a token.
+_ERROR = re.compile(rb'"(?:error|message|description)"\s*:\s*"[^"]*"')
 _RETRY_AFTER = re.compile(rb'"retry_after"\s*:\s*([\d.]+)')
 # What a service would take for a call to everybody: it comes from names of models and runs.
 _MENTION = re.compile(r"@(?=[\w*&!])|<(?=!|users/)")
@@ -113,8 +115,11 @@ def _refused(words: str, answers: Sequence[requests.Response] = ()) -> dict[str,
     """Return why it was not sent, with the words of the last answer."""
     if not answers:
         return {"error": words, "status": 0, "retry_after": ""}
-    last, in_body = answers[-1], _RETRY_AFTER.search(answers[-1].content or b"")
-    text = f"{words}: {(last.content or b'').decode('utf-8', 'replace')}".rstrip(": \n")
+    last, body = answers[-1], answers[-1].content or b""
+    in_body, reason = _RETRY_AFTER.search(body), _ERROR.search(body)
+    if last.ok:
+        body = reason[0] if reason else b""
+    text = f"{words}: {body.decode('utf-8', 'replace')}".rstrip(": \n")
     wait = last.headers.get("Retry-After") or (in_body[1].decode() if in_body else "")
     return {"error": text[:ERROR_CHARACTERS], "status": last.status_code, "retry_after": wait}
 

@@ -1,14 +1,13 @@
 """Notifications by e-mail: one message to all addresses of the channel that wait for it."""
 
 import smtplib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.smtp import EmailBackend
-from django.core.mail.message import sanitize_address
 from django.db.models import QuerySet
 
 from diagnostics.alerting.channels import split_addresses
@@ -26,7 +25,7 @@ from diagnostics.alerting.senders import (
 )
 from diagnostics.outbound.mail import compose, make_message_id
 from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
-from diagnostics.outbound.smtp import SomeRecipientsRefused
+from diagnostics.outbound.smtp import SomeRecipientsRefused, answers_of, reply_words
 
 UNAVAILABLE = 421
 REPLY = "Re: "
@@ -114,32 +113,22 @@ def _send(message: EmailMessage) -> Receipts:
     try:
         with _as_send_errors():
             message.send()
-    except smtplib.SMTPRecipientsRefused as error:
+    except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
         taken = message.to if isinstance(error, SomeRecipientsRefused) else []
-        return {**dict.fromkeys(taken, ACCEPTED), **_answers(message.to, error.recipients)}
+        return {**dict.fromkeys(taken, ACCEPTED), **answers_of(error, message.to)}
     return dict.fromkeys(message.to, ACCEPTED)
-
-
-def _answers(addresses: Sequence[str], refused: Mapping[str, tuple[int, bytes]]) -> Receipts:
-    """Return the answers by address; the server was asked for it as it goes over the wire."""
-    by_address = {sanitize_address(address, "utf-8"): address for address in addresses}
-    return {
-        by_address[name]: clean_header(f"{code} {text.decode('utf-8', 'replace')}")
-        for name, (code, text) in refused.items()
-    }
 
 
 @contextmanager
 def _as_send_errors() -> Iterator[None]:
     try:
         yield
-    except smtplib.SMTPRecipientsRefused:
+    except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError):
         raise
     except smtplib.SMTPResponseException as error:
         gone = error.smtp_code == UNAVAILABLE
-        answer = error.smtp_error
-        text = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
-        raise SendError(f"{error.smtp_code} {text}", unreachable=gone) from None
+        words = reply_words(error.smtp_code, error.smtp_error)
+        raise SendError(words, unreachable=gone) from None
     except smtplib.SMTPServerDisconnected as error:
         raise SendError(str(error), unreachable=True) from None
     except smtplib.SMTPException as error:

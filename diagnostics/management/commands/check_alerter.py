@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from diagnostics.alerting.dead_man import find_faults
+from diagnostics.outbound.mail import own_headers
 from diagnostics.outbound.mail_headers import clean_header, clean_subject
 from diagnostics.outbound.smtp import SomeRecipientsRefused
 from diagnostics.redaction.redactor import redact
@@ -57,7 +58,7 @@ def _try_to_mail(faults: list[str]) -> bool:
             subject=clean_subject(f"Alerting does not work: {redact(faults[0])}"),
             body=f"{text}\n\n{settings.FAILSOFT_BASE_URL}/alerts/channels/\n",
             to=[part.strip() for part in to.split(",")],
-            headers={"Auto-Submitted": "auto-generated"},
+            headers=own_headers(),
         )
         return bool(message.send())
     except (SMTPException, OSError) as error:

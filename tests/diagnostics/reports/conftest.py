@@ -21,12 +21,16 @@ from tests.console import Role, make_member
 
 @dataclass
 class MailServer:
-    """What the server took: envelopes and parsed mails. `refuse` is answered instead."""
+    """What the server took: envelopes and parsed mails. `refuse` is answered instead.
+
+    `refuse_text` is answered once a mail is read.
+    """
 
     port: int = 0
     recipients: list[list[str]] = field(default_factory=list)
     mails: list[EmailMessage] = field(default_factory=list)
     refuse: str = ""
+    refuse_text: str = ""
 
     async def handle_RCPT(  # noqa: N802 - the server's name for it
         self, server: Any, session: Any, envelope: Any, address: str, options: Any
@@ -37,6 +41,8 @@ class MailServer:
         return "250 OK"
 
     async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:  # noqa: N802
+        if self.refuse_text:
+            return self.refuse_text
         self.recipients.append(list(envelope.rcpt_tos))
         found = message_from_bytes(envelope.content, policy=policy.default)
         assert isinstance(found, EmailMessage)

@@ -274,20 +274,21 @@ def test_a_server_that_is_down_is_tried_again_under_the_same_id(
     assert mail_server.mails[0]["Message-ID"] == waiting.message_id
 
 
+@pytest.mark.parametrize("place", ["refuse", "refuse_text"])
 @pytest.mark.parametrize(
     ("refusal", "tries"), [("550 no such user", 1), ("451 later", 6)], ids=["550", "451"]
 )
-def test_what_is_never_taken_is_given_up(
-    project: Project, ann: User, mail_server: MailServer, refusal: str, tries: int
+def test_what_is_never_taken_is_given_up_in_the_words_of_the_server(
+    project: Project, ann: User, mail_server: MailServer, refusal: str, tries: int, place: str
 ) -> None:
     make_subscription(project, ann)
     due(clock.now())
-    mail_server.refuse = refusal
+    setattr(mail_server, place, refusal)
     for _ in range(8):
         send_waiting()
         ReportDelivery.objects.update(next_attempt_at=clock.now())
     found = ReportDelivery.objects.get()
-    assert (found.state, found.tries) == (State.FAILED, tries)
+    assert (found.state, found.tries, found.last_error) == (State.FAILED, tries, refusal)
 
 
 def test_a_person_without_an_address_is_a_failure_that_shows(

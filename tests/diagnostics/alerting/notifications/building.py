@@ -186,12 +186,13 @@ def receiving(port: int = 0) -> Iterator[tuple[Hook, str]]:
 
 
 class Mailbox:
-    """What an SMTP server took; addresses in `refuse` are answered so instead."""
+    """What an SMTP server took; addresses in `refuse` are answered so instead, as is the text."""
 
     def __init__(self) -> None:
         self.taken: list[Envelope] = []
         self.taken_at: list[float] = []
         self.refuse: dict[str, str] = {}
+        self.refuse_text = ""
 
     async def handle_RCPT(  # noqa: N802 - its name is given
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -205,7 +206,9 @@ class Mailbox:
     async def handle_DATA(  # noqa: N802 - its name is given
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
-        """Keep the mail."""
+        """Keep the mail, or refuse it once it is read."""
+        if self.refuse_text:
+            return self.refuse_text
         self.taken.append(envelope)
         self.taken_at.append(time.monotonic())
         return "250 OK"

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from diagnostics.alerting.senders import SendError, chat
-from tests.diagnostics.alerting.notifications.test_chat_services import SAMPLES, send
+from tests.diagnostics.alerting.notifications.test_chat_services import SAMPLES, send, word
 from tests.sinks import Sink, agreeing_sink
 
 pytestmark = pytest.mark.slow
@@ -83,6 +83,17 @@ def test_a_refusal_is_worded_by_the_service_and_final_by_its_status(
     with pytest.raises(SendError, match=answer.decode()) as refusal:
         post("slack")
     assert refusal.value.is_final is is_final
+
+
+def test_a_refusal_with_status_200_repeats_its_reason_and_nothing_else(
+    sink: Sink, post: Any
+) -> None:
+    token = word(32)
+    answer = {"ok": False, "error": "channel_not_found", "access_token": token}
+    sink.refusal = (200, {}, json.dumps(answer).encode())
+    with pytest.raises(SendError, match="channel_not_found") as refusal:
+        post("slack")
+    assert token not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,35 @@ def test_all_addresses_refused_for_good_are_given_up_at_once(
     assert channel.failing_since is not None
 
 
+def test_a_mail_refused_for_good_after_it_was_read_is_given_up_at_once(
+    project: Project, mailbox: Mailbox
+) -> None:
+    channel = make_channel(project, target=f"{ANN}, {BOB}")
+    mailbox.refuse_text = "554 5.7.1 rejected by policy"
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert (at_rest(row).state, row.tries) == ("failed", 1)
+    channel.refresh_from_db()
+    assert f"refused for {ANN}: {mailbox.refuse_text}" in channel.last_error
+
+
+def test_a_mail_refused_for_now_after_it_was_read_is_tried_again(
+    project: Project, mailbox: Mailbox
+) -> None:
+    make_channel(project, target=ANN)
+    mailbox.refuse_text = "451 4.7.1 greylisted"
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert (at_rest(row).state, row.last_error) == (
+        "queued",
+        f"waiting for {ANN}: 451 4.7.1 greylisted",
+    )
+    mailbox.refuse_text = ""
+    travel(timedelta(minutes=2))
+    deliver_all()
+    assert at_rest(row).state == "sent"
+
+
 def test_a_server_that_leaves_between_two_addresses_is_tried_again_for_those_not_refused(
     project: Project, mailbox: Mailbox
 ) -> None:
