@@ -19,7 +19,8 @@ from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutE
 from plans.tools.mcp import connections, health
 from plans.tools.mcp.connections import digest_of_tool
 from plans.tools.mcp.discovery import discover_server
-from plans.tools.mcp.health import RemoteTool, ServerUnavailableError, SessionEndedError
+from plans.tools.mcp.health import CallRefusedError, RemoteTool, ServerUnavailableError
+from plans.tools.mcp.transports import HTTP_STATUS, NOT_FOUND, NOT_SENT
 
 # The executor bounds outputs too; this avoids copying a huge response first.
 _MAX_TEXT = 1024 * 1024
@@ -28,8 +29,8 @@ _MAX_TEXT = 1024 * 1024
 def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
     """Return the joined texts, the structured content, and the attachments.
 
-    Images, audio and files are listed with kind, media type and size; their bytes are
-    dropped.
+    Images, audio, files and links are listed with kind, media type, size and URI; their bytes
+    are dropped.
     """
     return {
         "text": text_of(result.content),
@@ -43,9 +44,9 @@ def output_of(result: mcp_types.CallToolResult) -> dict[str, JsonValue]:
 
 
 def text_of(content: Iterable[mcp_types.ContentBlock]) -> str:
-    """Return all texts of a response, separated by newlines."""
-    texts = [item.text for item in content if isinstance(item, mcp_types.TextContent)]
-    return "\n".join(texts)[: _MAX_TEXT + 1]
+    """Return all texts of a response, those of files included, separated by newlines."""
+    texts = [getattr(getattr(item, "resource", item), "text", None) for item in content]
+    return "\n".join(text for text in texts if text)[: _MAX_TEXT + 1]
 
 
 def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK
@@ -62,8 +63,8 @@ def _describe(item: Any) -> JsonValue:  # noqa: ANN401 - a union of the SDK
 
 
 _KEY = "failsoft/idempotency-key"
-# The error of the SDK when a server does not know the session any more.
-_SESSION_ENDED = "Session terminated"
+# A new connection may help: to another session, or with renewed credentials.
+_OUTDATED = frozenset({NOT_SENT, 400, 401, NOT_FOUND})
 _SILENT = "and its effect is unknown"
 
 
@@ -79,12 +80,17 @@ def call_remote(
     try:
         try:
             result = _call(connection, remote, args, context)
-        except SessionEndedError:
-            # The server refused before it read the call: retry with a new connection.
+        except CallRefusedError as error:
+            if error.status not in _OUTDATED:
+                raise
             connection.close()
             connection = _connect(remote, context)
             result = _call(connection, remote, args, context)
-    except (ServerUnavailableError, SessionEndedError) as error:
+    except CallRefusedError as error:
+        health.note_fault(remote.server, str(error))
+        text = f"MCP server {remote.server} refused the call: {error}"
+        raise ToolRefusedError("tool_unavailable", text) from None
+    except ServerUnavailableError as error:
         connection.close()
         raise _lost(remote, str(error)) from None
     health.note_seen(remote.server)
@@ -146,10 +152,13 @@ def _call(
             raise ToolTimeoutError(text) from None
         raise _unanswered(remote, "tool_timeout", text) from None
     except MCPError as error:
-        if connection.is_over or error.code == mcp_types.CONNECTION_CLOSED:
+        data = error.error.data
+        status = data.get(HTTP_STATUS) if isinstance(data, dict) else None
+        if status is not None and status < 500:
+            raise CallRefusedError(connection.explain(error), status) from None
+        is_lost = connection.is_over or error.code == mcp_types.CONNECTION_CLOSED
+        if is_lost or status is not None:
             raise ServerUnavailableError(connection.explain(error)) from None
-        if str(error) == _SESSION_ENDED:
-            raise SessionEndedError(str(error)) from None
         raise RemoteToolError(f"{error} ({error.code})") from None
     except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         raise ServerUnavailableError(connection.explain(error)) from None

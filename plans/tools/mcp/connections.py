@@ -1,7 +1,8 @@
 """Connections to MCP servers: one per server and process, in a separate event loop.
 
 1. A connection is opened at the first call, lists the server's tools, and is shared by
-   all calls of the process.
+   all calls of the process. Programs are asked to `initialize` first: some end at any other
+   message, or never answer it. Those that only know later revisions are started once more.
 2. It is reopened when its program has ended, its configuration changed, or a call broke
    the connection.
 3. When a server announces that its tools have changed, they are listed again before the
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio
-from mcp import Client
+from mcp import Client, MCPError
 from mcp import types as mcp_types
 from mcp.client.session import IncomingMessage
+from mcp.types import CONNECTION_CLOSED
 
 from diagnostics.redaction.redactor import redact
 from plans.tools.mcp.health import ServerUnavailableError
@@ -31,7 +33,6 @@ from plans.tools.server_settings import ServerSettings, digest_of
 
 _MAX_PAGES = 50
 _MAX_TOOLS = 500
-_HANDSHAKE_SECONDS = 10.0
 _FAULT_CHARACTERS = 500
 _POLL_SECONDS = 0.25
 
@@ -90,9 +91,7 @@ class Connection:
     ) -> mcp_types.CallToolResult:
         """Call a tool, for as long as the caller waits; raises the errors of the SDK."""
         request_meta: Any = meta
-        return await self._known_client().call_tool(
-            name, dict(args), read_timeout_seconds=math.inf, meta=request_meta
-        )
+        return await self._known_client().call_tool(name, dict(args), meta=request_meta)
 
     def close(self) -> None:
         """End the session, from any thread, and stop its program."""
@@ -102,8 +101,9 @@ class Connection:
     def explain(self, error: BaseException) -> str:
         """Return the text of an error and the standard error of the program, redacted."""
         stderr = self._complaints.text() if self._complaints else ""
-        text = f"{_text_of(error)}; it wrote: {stderr}" if stderr else _text_of(error)
-        return redact(text)[:_FAULT_CHARACTERS]
+        first = _first_of(error)
+        text = str(first) or type(first).__name__
+        return redact(f"{text}; it wrote: {stderr}" if stderr else text)[:_FAULT_CHARACTERS]
 
     def _known_client(self) -> Client:
         if self._client is None:
@@ -115,11 +115,14 @@ class Connection:
         try:
             with self._scope:
                 self._scope.deadline = anyio.current_time() + seconds
-                async with self._session() as self._client:
-                    await self.list_offer()
-                    self._scope.deadline = math.inf
-                    self._opened.set_result(None)
-                    await anyio.sleep_forever()
+                try:
+                    await self._run("auto" if self.settings.url else "legacy")
+                except Exception as error:
+                    first = _first_of(error)
+                    is_answer = isinstance(first, MCPError) and first.code != CONNECTION_CLOSED
+                    if self.settings.url or self._opened.done() or not is_answer:
+                        raise
+                    await self._run("auto")
             await self._refuse(TimeoutError(f"no answer within {seconds:g} s"))
         except Exception as error:  # noqa: BLE001 - any error is the fault of the server
             await self._refuse(error)
@@ -133,23 +136,30 @@ class Connection:
                 await self._complaints.all_read()
             self._opened.set_exception(ServerUnavailableError(self.explain(error)))
 
-    def _session(self) -> Client:
-        return Client(
+    async def _run(self, mode: str) -> None:
+        client = Client(
             self._streams(),
+            mode=mode,
             message_handler=self._on_message,
-            read_timeout_seconds=_HANDSHAKE_SECONDS,
             cache=None,
             client_info=mcp_types.Implementation(name="failsoft", version="1"),
         )
+        async with client as self._client:
+            await self.list_offer()
+            self._scope.deadline = math.inf
+            self._opened.set_result(None)
+            await anyio.sleep_forever()
 
     def _streams(self) -> Any:  # noqa: ANN401 - the SDK's transport
         if self.settings.url is not None:
             return address(self.settings)
-        self._complaints = Complaints(self._note_end)
-        return program(self.settings, self._complaints)
 
-    def _note_end(self) -> None:
-        self.is_over = True
+        def note_end() -> None:
+            self.is_over |= self._complaints is complaints
+
+        complaints = self._complaints = Complaints(note_end)
+        self.is_over = False  # of an earlier program
+        return program(self.settings, complaints)
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
@@ -225,21 +235,21 @@ async def fetch_offer(settings: ServerSettings) -> ServerOffer:
 
 async def _list_tools(client: Client) -> list[mcp_types.Tool]:
     tools: list[mcp_types.Tool] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
+    cursors: list[str | None] = [None]
+    while len(cursors) <= _MAX_PAGES and len(tools) < _MAX_TOOLS:
+        page = await client.list_tools(cursor=cursors[-1])
         tools += page.tools
-        cursor = page.next_cursor
-        if cursor is None or len(tools) >= _MAX_TOOLS:
+        # Some servers repeat one cursor for ever.
+        if page.next_cursor is None or page.next_cursor in cursors:
             break
+        cursors.append(page.next_cursor)
     return tools[:_MAX_TOOLS]
 
 
-def _text_of(error: BaseException) -> str:
-    """Return the text of an error, or of the first one in a group."""
+def _first_of(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return str(error) or type(error).__name__
+    return error
 
 
 def digest_of_tool(tool: mcp_types.Tool) -> str:

@@ -116,8 +116,6 @@ def _fault_of(tool: mcp_types.Tool) -> str:
         read_schema(tool.input_schema, is_ours=False)
     except (UnusableOutputError, SchemaFaultError, RecursionError):
         return "its schema is not a JSON Schema"
-    if tool.input_schema.get("type") != "object":
-        return "its schema is not that of an object"
     if len(json.dumps(tool.input_schema)) > _MAX_SCHEMA_BYTES:
         return f"its schema is larger than {_MAX_SCHEMA_BYTES} bytes"
     return ""

@@ -74,8 +74,12 @@ class ServerUnavailableError(Exception):
     """The server cannot be started, reached or understood; the message says why."""
 
 
-class SessionEndedError(Exception):
-    """The server does not know the session any more; the call was not made."""
+class CallRefusedError(Exception):
+    """The server refused the call, or was not reached: it was not made."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 DISCOVER_TASK = "plans.tasks.discover_tools"

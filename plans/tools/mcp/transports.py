@@ -1,5 +1,6 @@
 """Transports to MCP servers: a child process, or HTTP."""
 
+import json
 import os
 import sys
 import threading
@@ -7,27 +8,37 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio.to_thread
 import httpx2
 from django.conf import settings as django_settings
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import INTERNAL_ERROR
 
-from diagnostics.outbound.addresses import choose_target
+from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.credentials import read_credential
 from plans.tools.server_settings import ServerSettings, is_reference
 
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 
-class AnswerTooLargeError(httpx2.ReadError):
+# In the data of an error: the HTTP status that a call got instead of an answer.
+HTTP_STATUS = "failsoft/http-status"
+NOT_SENT, LOST, NOT_FOUND = 0, 599, 404
+_REASON_CHARACTERS = 200
+
+
+class AnswerTooLargeError(httpx2.StreamError):
     """The response of the server is larger than 4 MiB."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Checks the address of every request, and connects to that address."""
+    """Checks the address of every request, and connects to that address.
+
+    What goes wrong with a message becomes the answer to it: an error whose data has the status.
+    """
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
@@ -35,10 +46,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request to the checked address, with the original Host header."""
-        response = await self._inner.handle_async_request(await self._pin(request))
-        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
-        response.stream = _Bounded(response.stream)
-        return response
+        if request.method != "POST":
+            return await self._inner.handle_async_request(await self._pin(request))
+        try:
+            response = await self._inner.handle_async_request(await self._pin(request))
+            assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
+            # Of a stream of events, each is bounded.
+            if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
+                response.stream = _Bounded(response.stream)
+            return response if response.status_code < 400 else await _explain(request, response)
+        except (ForbiddenAddressError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            return _refuse(NOT_SENT, {"message": str(error)})
+        except (httpx2.TransportError, httpx2.StreamError) as error:
+            return _refuse(LOST, {"message": str(error) or type(error).__name__})
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -60,6 +80,32 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
 
+async def _explain(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """Return an error of HTTP as one of JSON-RPC, unless it is the answer to the message."""
+    content = await response.aread()
+    await response.aclose()
+    try:
+        answer = json.loads(content)
+        error = {**answer["error"], "code": int(answer["error"]["code"])}
+    except (ValueError, TypeError, KeyError, RecursionError):
+        answer, error = {}, {}
+    status, is_html = response.status_code, content.lstrip()[:1] == b"<"
+    is_session_gone = status == NOT_FOUND and "Mcp-Session-Id" in request.headers
+    if error and answer.get("id") == json.loads(request.content).get("id") and not is_session_gone:
+        return httpx2.Response(status, json=answer)
+    reason = error.get("message") or ("" if is_html else content.decode("utf-8", "replace"))
+    told = f"HTTP {status} {response.reason_phrase}: {str(reason).strip()[:_REASON_CHARACTERS]}"
+    return _refuse(status, {**error, "message": told.removesuffix(": ")})
+
+
+def _refuse(status: int, error: Mapping[str, Any]) -> httpx2.Response:
+    data = error.get("data")
+    known = data if isinstance(data, dict) else {}
+    marked = {"code": INTERNAL_ERROR, **error, "data": {**known, HTTP_STATUS: status}}
+    # The SDK gives it the id of the request.
+    return httpx2.Response(LOST, json={"jsonrpc": "2.0", "id": None, "error": marked})
+
+
 class _Bounded(httpx2.AsyncByteStream):
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
@@ -74,6 +120,60 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class Messages:
+    """The messages of a server, read as leniently as assistants read them."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - a stream of the SDK
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - of the stream
+        return getattr(self._inner, name)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._inner.__aexit__(*error)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:  # noqa: ANN401 - a message of the SDK
+        item = await anext(self._inner)
+        result = getattr(getattr(item, "message", None), "result", None)
+        if isinstance(result, dict):
+            _complete(result)
+        return item
+
+
+def _complete(result: dict[str, Any]) -> None:
+    """Correct what would make the SDK refuse all tools of a list, or the whole result of a call."""
+    if isinstance(result.get("tools"), list):
+        named = (tool for tool in result["tools"] if isinstance(tool, dict))
+        result["tools"] = [_plain_tool(tool) for tool in named if isinstance(tool.get("name"), str)]
+    elif not result.keys().isdisjoint({"content", "structuredContent"}):
+        result["content"] = result.get("content") or []
+
+
+def _plain_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    """Return what is used of a tool. Results are not held to `outputSchema`: many miss theirs."""
+    kept = {
+        key: tool[key] for key in ("name", "description", "annotations", "_meta") if tool.get(key)
+    }
+    given = tool.get("inputSchema")
+    # Servers in PHP write empty objects as lists.
+    schema = (
+        {key: part for key, part in given.items() if part != []} if isinstance(given, dict) else {}
+    )
+    is_plain = schema.get("type", "object") == "object" and isinstance(
+        schema.get("required", []), list
+    )
+    if not (is_plain and isinstance(schema.get("properties", {}), dict)):
+        schema = {"allOf": [schema]}
+    return {**kept, "inputSchema": {**schema, "type": "object"}}
 
 
 _GUARD = Path(__file__).with_name("stdio_guard.py")
@@ -124,7 +224,7 @@ async def program(settings: ServerSettings, complaints: Complaints) -> AsyncIter
         )
         async with stdio_client(parameters, errors) as streams:
             errors.close()  # the program has its own copy
-            yield streams
+            yield Messages(streams[0]), streams[1]
 
 
 @asynccontextmanager
@@ -140,8 +240,9 @@ async def address(settings: ServerSettings) -> AsyncIterator[Any]:
         timeout=httpx2.Timeout(settings.timeout_seconds, read=_QUIET_SECONDS),
         trust_env=False,
     )
-    async with client, streamable_http_client(url, http_client=client) as streams:
-        yield streams
+    transport = streamable_http_client(url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES)
+    async with client, transport as streams:
+        yield Messages(streams[0]), streams[1]
 
 
 def resolve(values: Mapping[str, str]) -> dict[str, str]:

@@ -228,17 +228,6 @@ def test_c17_an_effect_without_an_answer_is_an_unknown_outcome(
     assert McpServer.objects.get().last_error == ""
 
 
-def test_a_call_may_take_as_long_as_its_tool_is_allowed_to(
-    configure: Configure, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # The limit of one request of the handshake is no limit of calls.
-    monkeypatch.setattr(connections, "_HANDSHAKE_SECONDS", 2.0)
-    configure(**{"slow-shop": PROGRAM})
-    assert discover_server("slow-shop").error == ""
-    output: Any = call_tool("slow-shop.look", {"seconds": 3})
-    assert output["text"] == "seen"
-
-
 def test_an_answer_that_comes_while_it_is_looked_for_is_not_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
