@@ -208,9 +208,8 @@ def _waits_for_breaker(goal: Goal) -> bool:
 
 
 def _next_attempt(goal: Goal) -> datetime | None:
-    if not _waits_for_breaker(goal):
-        return None
-    return datetime.fromisoformat(str((goal.execution_eval or {})["retry_at"]))
+    at = (goal.execution_eval or {}).get("retry_at")
+    return datetime.fromisoformat(at) if at and goal.status == Goal.Status.QUEUED else None
 
 
 def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:

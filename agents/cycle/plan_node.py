@@ -12,7 +12,7 @@ from agents.cycle.planner_input import fill_plan, request_of
 from agents.cycle.planning import CALLS, generate_plan_with_retry
 from agents.cycle.walk import STUB, Walk, record_attempts
 from agents.goals.events import model_name, provider_name
-from agents.goals.policies import budget_of, deadline_of, is_time_over, spent_by
+from agents.goals.policies import budget_of, can_wait, is_time_over, spent_by
 from agents.goals.records import feedback_of
 from agents.goals.state import (
     OUT_OF_BUDGET,
@@ -26,6 +26,7 @@ from diagnostics import clock
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.outbox import enqueue
 from failsoft.actions import ParseResult
+from failsoft.events import CallErrorType
 from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.breaker import JITTER_SHARE, SHORTEST_SECONDS
@@ -55,7 +56,7 @@ def plan(walk: Walk) -> None:
             _degrade(walk, walk.ending)
         case Interrupted() if outcome_of_ending(walk.ending) is PlanningOutcome.CANCELLED:
             walk.cancel()
-        case Unanswered(_, _, wait) if wait is not None and put_off(walk, wait):
+        case Unanswered(_, kind, wait) if wait is not None and put_off(walk, wait, kind):
             walk.is_suspended = True
         case _:
             _stop(walk, degraded_reason(walk.ending, ""))
@@ -67,17 +68,18 @@ def _stop(walk: Walk, reason: str) -> None:
     walk.state = walk.state.stopped(reason, spent if is_spent else None)
 
 
-def put_off(walk: Walk, wait_seconds: float) -> bool:
-    """Requeue the goal until a breaker may admit a call; False if its deadline comes first.
+def put_off(
+    walk: Walk, wait_seconds: float, reason: CallErrorType = CallErrorType.CIRCUIT_OPEN
+) -> bool:
+    """Requeue the goal until a breaker or the provider may admit a call; False if time runs out.
 
     The delay is up to a quarter longer, so that goals do not all return at once.
     """
     spread = 1 + JITTER_SHARE * _random.random()
-    pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
-    back_at, deadline = clock.now() + pause, deadline_of(walk.goal)
-    if deadline is not None and back_at >= deadline:
+    if not can_wait(walk.goal, wait_seconds):
         return False
-    evaluation = {"reason": PlanningOutcome.CIRCUIT_OPEN, "retry_at": back_at.isoformat()}
+    pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
+    evaluation = {"reason": reason, "retry_at": (clock.now() + pause).isoformat()}
     with transaction.atomic():
         walk.claim.put_off(pause + MESSAGE_LEASE, execution_eval=evaluation)
         arguments = {"goal_id": str(walk.goal.pk)}

@@ -27,7 +27,7 @@ from agents.fix_patterns.store import learn
 from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
-from agents.goals.policies import budget_of, policy_of, schema_for, spent_by, was_put_off
+from agents.goals.policies import budget_of, can_wait, policy_of, schema_for, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
 from agents.llm.provider import Completion, ProviderError
 from agents.llm.transport import Reply
@@ -133,7 +133,7 @@ class _Shell:
         self.guard.settle_call(reply)
         note_reply(row, reply, started)
         if reply.completion is None:
-            return self._store_failure(row, reply.error)
+            return self._wait(row, reply.error) or self._store_failure(row, reply.error)
         parsed, written = self._read(reply.completion)
         if isinstance(parsed, Misunderstood):
             tokens = row.output_tokens, row.reasoning_tokens
@@ -144,6 +144,24 @@ class _Shell:
         if isinstance(parsed, Understood):
             return self._store_answer(row, parsed)
         return self._store_invalid(row, parsed, written)
+
+    def _wait(self, row: Attempt, error: ProviderError | None) -> CallFailed | None:
+        """Forget the attempt if the provider asked for a wait that the goal has time for.
+
+        It is made again then, as the transport repeats it after short waits.
+        """
+        wait = error.retry_after_seconds if error and error.is_retryable else None
+        if error is None or wait is None or not can_wait(self.goal, wait):
+            return None
+        logger.warning(
+            "call_postponed",
+            correlation_id=self.goal.correlation_id,
+            attempt=row.attempt,
+            error=str(error),
+            wait_seconds=wait,
+        )
+        row.delete()
+        return CallFailed(error.error_type, wait)
 
     def _read(self, completion: Completion) -> tuple[Understood | Misunderstood, str]:
         """Return the parsed answer, and its text as written."""

@@ -11,6 +11,7 @@ from diagnostics import clock
 from failsoft.actions.entries import TOOLSETS
 from failsoft.retry.answer_schemas import JsonSchema, answer_schema, narrow_schema
 from failsoft.retry.answers import PlannerSchema
+from failsoft.retry.breaker import JITTER_SHARE, SHORTEST_SECONDS
 from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 from failsoft.retry.prompts import Request, ToolOffer
 from plans.tools.definition import PYTHON
@@ -127,6 +128,13 @@ def deadline_of(goal: Goal) -> datetime | None:
         return None
     waited = float(goal.budget.get(WAITED, 0))
     return goal.started_at + timedelta(seconds=budget_of(goal).seconds + waited)
+
+
+def can_wait(goal: Goal, seconds: float) -> bool:
+    """Whether a goal's time lasts for a wait, which may be a quarter longer."""
+    deadline = deadline_of(goal)
+    longest = timedelta(seconds=max(seconds, SHORTEST_SECONDS) * (1 + JITTER_SHARE))
+    return deadline is None or clock.now() + longest < deadline
 
 
 def was_put_off(goal: Goal) -> bool:

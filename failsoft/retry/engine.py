@@ -4,7 +4,8 @@
 2. An invalid answer leads to one more attempt with feedback; the last attempt is simplified.
    Without feedback, every attempt repeats the initial prompt.
 3. A call without an answer uses up its attempt. A timeout continues without new feedback; any
-   other failed call ends the loop, because the transport has retried it already.
+   other failed call ends the loop, because the transport has retried it already. The caller may
+   begin it again after `retry_after_seconds`.
 4. The generator returns the outcome, after at most `max_attempts` attempts.
 """
 
@@ -67,7 +68,8 @@ class Invalid:
 class CallFailed:
     """There was no answer (a call failure).
 
-    With `circuit_open` no call was made; it may be retried after `retry_after_seconds`.
+    With `circuit_open` no call was made. If the caller makes it again, it is after
+    `retry_after_seconds`.
     """
 
     error_type: CallErrorType
@@ -133,10 +135,10 @@ def attempts(policy: RetryPolicy) -> Generator[PlannedAttempt, Result, Ending]:
                 return Interrupted(number - 1, reason)
             case CallFailed(CallErrorType.CIRCUIT_OPEN as error_type, wait):
                 return Unanswered(number - 1, error_type, wait)
-            case CallFailed(error_type) if (
+            case CallFailed(error_type, wait) if (
                 error_type is not CallErrorType.TIMEOUT or number == total
             ):
-                return Unanswered(number, error_type)
+                return Unanswered(number, error_type, wait)
             case Invalid(feedback) if number == total:
                 return Exhausted(number, feedback)
             case Invalid() | CallFailed():

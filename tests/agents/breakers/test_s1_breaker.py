@@ -1,6 +1,7 @@
 """A model that only fails is left alone; goals wait for it, and end softly when it stays away."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,13 +34,22 @@ from tests.agents.conftest import (
     let_time_pass_until,
     work_off,
 )
-from tests.agents.llm.wires import Fault, Wire
+from tests.agents.llm.wires import Fault, Say, Wire
 
 DEAD = {"error": "provider_error", "repeat": True}
 REFUSING = {"error": "refused", "repeat": True}
 NONSENSE = {"text": "no plan", "repeat": True}
 GOOD_FOR_EVER = {"text": PLAN, "repeat": True}
 HUNDRED = 100
+
+
+@pytest.fixture
+def console(planner: Planner) -> Client:
+    client = Client()
+    user, role = User.objects.create_user("ada"), Membership.Role.VIEWER
+    Membership.objects.create(project=planner.project, user=user, role=role)
+    client.force_login(user)
+    return client
 
 
 @pytest.fixture(autouse=True)
@@ -386,20 +396,29 @@ def test_time_that_goes_by_after_the_wait_is_the_budgets(planner: Planner) -> No
     assert (record["outcome"], planner.calls) == ("budget_exhausted", 1)
 
 
-def test_a_waiting_goal_says_so_on_its_page(planner: Planner) -> None:
+def test_a_goal_waits_as_long_as_its_provider_asks(planner: Planner, console: Client) -> None:
+    with Wire("openai", [Fault(429, "20"), Say(PLAN)]) as wire:
+        Provider.objects.update(adapter="openai", base_url=wire.base_url)
+        waiting = start(planner)
+        page = console.get(f"/runs/{waiting.correlation_id}/").text
+        message = OutboxMessage.objects.get(kwargs__goal_id=str(waiting.pk))
+        record = planner.finish(waiting)
+    assert message.available_at - waiting.created_at >= timedelta(seconds=20)
+    assert "Waiting: the provider asked to call again later" in page
+    assert "next attempt <time" in page
+    assert (record["status"], record["outcome"]) == ("completed", "ok_first")
+
+
+def test_a_waiting_goal_says_so_on_its_page(planner: Planner, console: Client) -> None:
     planner.will_say(REFUSING)
     run_many(planner, 6)
     waiting = start(planner)
-    client = Client()
-    user, role = User.objects.create_user("ada"), Membership.Role.VIEWER
-    Membership.objects.create(project=planner.project, user=user, role=role)
-    client.force_login(user)
-    page = client.get(f"/runs/{waiting.correlation_id}/").content.decode()
+    page = console.get(f"/runs/{waiting.correlation_id}/").content.decode()
     assert "circuit breaker is open" in page
     assert "next attempt <time" in page
     rows = Breaker.objects.filter(project=planner.project, kind="transport")
     rows.update(state="isolated", open_until=None)
-    page = client.get(f"/runs/{waiting.correlation_id}/").content.decode()
+    page = console.get(f"/runs/{waiting.correlation_id}/").content.decode()
     # Only a person closes it: no attempt is announced.
     assert "the model is isolated" in page
     assert "next attempt <time" not in page

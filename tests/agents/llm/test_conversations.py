@@ -80,6 +80,10 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         [Fault(429, "0.2"), Say(PLAN)],
         Course((VALID,), "ok_first", retries=1),
     ),
+    "429 that asks for a wait that the goal has time for, then good": (
+        [Fault(429, "20"), Say(GARBAGE), Fault(429, "7"), Say(PLAN)],
+        Course((invalid("not_json"), VALID), "repaired"),
+    ),
     "429 that asks for too long a wait": (
         [Fault(429, "3600")],
         Course((failed("rate_limited"),), "provider_failed"),
