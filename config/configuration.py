@@ -101,6 +101,14 @@ def _postgresql(value: str) -> str:
     return value
 
 
+def _verified(value: str) -> str:
+    """Return a broker's address whose certificate is checked: kombu does not unless it is told."""
+    parts = urlsplit(value)
+    if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
+        return value
+    return parts._replace(query=f"{parts.query}&ssl_cert_reqs=required".lstrip("&")).geturl()
+
+
 def _http(value: str) -> str:
     parts = urlsplit(value)
     if value and (parts.scheme not in HTTP_SCHEMES or not parts.hostname):
@@ -172,7 +180,11 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
 DatabaseAddress = Annotated[
     str, _begins_with("postgresql://", DATABASE_SCHEMES), AfterValidator(_postgresql)
 ]
-BrokerAddress = Annotated[str, _begins_with("redis://, redis+socket:// or amqp://", BROKER_SCHEMES)]
+BrokerAddress = Annotated[
+    str,
+    _begins_with("redis://, rediss://, redis+socket://, amqp:// or amqps://", BROKER_SCHEMES),
+    AfterValidator(_verified),
+]
 MailAddress = Annotated[
     str, _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS), AfterValidator(check_mail_url)
 ]

@@ -1,8 +1,10 @@
 import base64
 import random
+import ssl
 from pathlib import Path
 
 import pytest
+from kombu import Connection
 
 from config.configuration import (
     Configuration,
@@ -259,3 +261,22 @@ def test_a_server_runs_no_command_as_a_check_until_it_is_told_one(
 ) -> None:
     assert load_configuration().check_commands == {}
     assert "pr_review" in load_configuration(local_stack=True).check_commands
+
+
+@pytest.mark.parametrize(
+    ("address", "checks"),
+    [
+        ("rediss://:p%40ss@redis.example.org/0", True),
+        ("rediss://redis.example.org/0?ssl_ca_certs=/ca.pem", True),
+        ("rediss://redis.example.org/0?ssl_cert_reqs=none", False),
+    ],
+)
+def test_the_certificate_of_a_broker_is_checked_unless_its_address_says_otherwise(
+    server: pytest.MonkeyPatch, address: str, checks: bool
+) -> None:
+    server.setenv("BROKER_URL", address)
+    broker = Connection(load_configuration().broker_url)
+    assert isinstance(broker.ssl, dict)
+    assert (broker.ssl["ssl_cert_reqs"] == ssl.CERT_REQUIRED) is checks
+    if "@" in address:
+        assert broker.password == "p@ss"
