@@ -23,7 +23,11 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
 from diagnostics.alerting.senders import ACCEPTED, accepted
-from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
+from diagnostics.alerting.senders.chat_services import (
+    ChatAddressError,
+    check_address,
+    native_scheme,
+)
 from diagnostics.alerting.wording import DELIVERY_WORDS
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.credentials import (
@@ -57,6 +61,7 @@ OPTIONAL = (
     "has_canary",
 )
 """Boxes that are folded away while they are empty."""
+CHAT_HELP = "As Slack, Discord, Teams or Google Chat show it; others as in Apprise: pagerduty://…."
 REFERENCE = "Or env:NAME or file:/run/secrets/NAME, read by the worker."
 State = Notification.State
 
@@ -73,7 +78,7 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
 
     email = _address("Email addresses", "Separated by commas.")
     webhook = _address("Webhook URL", f"An https:// URL. {REFERENCE}")
-    chat = _address("Service URL", f"As in Apprise: slack://…, pagerduty://…. {REFERENCE}")
+    chat = _address("Service URL", f"{CHAT_HELP} {REFERENCE}")
 
     class Meta:
         model = Channel
@@ -199,6 +204,10 @@ def check_target(kind: str, target: str) -> None:
         check_reference(target)
     elif kind == Channel.Kind.CHAT:
         check_address(target)
+    elif native_scheme(target):
+        raise ValidationError(
+            "This service takes no signed webhooks: use a chat or paging service."
+        )
     else:
         choose_target(target, allow_private=True, resolve=lambda host, port: ["192.0.2.1"])
 

@@ -37,6 +37,7 @@ from diagnostics.alerting.senders.chat_services import (
     ChatAddressError,
     check_address,
     check_parameters,
+    native_scheme,
 )
 from diagnostics.outbound.addresses import ForbiddenAddressError, is_public
 
@@ -126,7 +127,7 @@ def _refused(words: str, answers: Sequence[requests.Response] = ()) -> dict[str,
 
 def find_service(address: str) -> type[NotifyBase]:
     """Return the class that speaks to the service of an address."""
-    scheme = address.partition("://")[0].lower()
+    scheme = native_scheme(address) or address.partition("://")[0].lower()
     module = importlib.import_module(f"apprise.plugins.{check_address(address).module}")
     for plugin in vars(module).values():
         if isinstance(plugin, type) and issubclass(plugin, NotifyBase):
@@ -152,11 +153,7 @@ def watch(storage: str, *, allow_private: bool) -> None:
 
 def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
     """Return the service of an address, ready to be asked."""
-    parsed = kind.parse_url(order["address"])
-    if not parsed:
-        raise ChatAddressError("this is not an address of the service")
-    # As apprise reads them, whatever we have read.
-    check_parameters(check_address(order["address"]), parsed["qsd"])
+    parse = kind.parse_native_url if native_scheme(order["address"]) else kind.parse_url
     asset = AppriseAsset(
         app_id="Failsoft",
         app_desc="Failsoft",
@@ -168,8 +165,11 @@ def open_service(kind: type[NotifyBase], order: Order) -> NotifyBase:
         storage_mode=PersistentStoreMode.FLUSH,
     )
     try:
+        parsed = parse(order["address"]) or {}
+        # As apprise reads them, whatever we have read.
+        check_parameters(check_address(order["address"]), parsed["qsd"])
         service = kind(**{**parsed, "asset": asset})
-    except TypeError:
+    except (KeyError, TypeError):
         # Its message repeats the token that it does not like.
         raise ChatAddressError("this is not an address of the service") from None
     service.socket_connect_timeout = service.socket_read_timeout = SOCKET_SECONDS
@@ -216,11 +216,15 @@ def _notify(service: NotifyBase, order: Order) -> str:
     return "" if taken else _PREFIX.sub("", lines[-1])
 
 
-def fit(service: NotifyBase, form: NotifyFormat, order: Order) -> tuple[str, str]:
+def fit(service: Any, form: NotifyFormat, order: Order) -> tuple[str, str]:  # noqa: ANN401 - apprise's
     """Return title and text as the service takes them: what is too long loses lines, not links."""
     module = type(service).__module__.rpartition(".")[2]
     most_title, most = LIMITS.get(module, (service.title_maxlen, service.body_maxlen))
     title, head, links = (str(order[name]) for name in ("title", "body", "links"))
+    if module == "pagerduty":
+        # Its summary is one line, which is read out; the rest has a field of 512 KB.
+        service.details = {"text": f"{head}\n{links}", **service.details}
+        return "", _cut(title, most)
     if not module.startswith("custom_"):
         title, head = (_MENTION.sub(rf"\g<0>{_SPACE}", text) for text in (title, head))
 

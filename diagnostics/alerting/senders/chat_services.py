@@ -7,7 +7,7 @@ it with the rights of the sender.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 _EVERYWHERE = frozenset({"format", "overflow"})
 # `+Header=`, `-parameter=` and `:field=` add to what is sent to a receiver of one's own.
@@ -35,7 +35,7 @@ _TABLE = (
     ("firehydrant", "firehydrant", "token level priority dedup tags"),
     ("flock", "flock", "to"),
     ("form forms", "custom_form", "method"),
-    ("gchat", "google_chat", "workspace key token thread"),
+    ("gchat", "google_chat", "workspace key token thread threadkey"),
     ("gotify gotifys", "gotify", "priority"),
     ("ilert", "ilert", "key dedup priority route"),
     ("incidentio", "incidentio", "source token dedup"),
@@ -59,7 +59,7 @@ _TABLE = (
     ("twilio", "twilio", "from sid token apikey method to"),
     ("twist", "twist", "to"),
     ("webex wxteams", "webexteams", "token mode to"),
-    ("workflow workflows", "workflows", "id sig ver api-version pa powerautomate wrap"),
+    ("workflow workflows", "workflows", "id sig ver api-version pa powerautomate wrap sp sv"),
     ("xml xmls", "custom_xml", "method"),
     ("zulip", "zulip", "to token"),
 )
@@ -85,9 +85,31 @@ SERVICES = {
 }
 
 
+# Hosts of the addresses that services themselves show, and the schemes that these stand for.
+NATIVE: Mapping[str, str] = {
+    r"chat\.googleapis\.com": "gchat",
+    r"discord(app)?\.com": "discord",
+    r"hooks\.slack(-gov)?\.com": "slack",
+    r".+\.(logic\.azure|api\.powerplatform)\.com": "workflows",
+}
+
+
+def native_scheme(address: str) -> str:
+    """Return the scheme of an https address that a service shows; empty for any other address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    if parts.scheme != "https":
+        return ""
+    hosts = (scheme for host, scheme in NATIVE.items() if re.fullmatch(host, parts.hostname or ""))
+    return next(hosts, "")
+
+
 def check_address(address: str) -> Service:
     """Return the service of an address; ChatAddressError names what it may not say."""
     scheme, separator, rest = address.partition("://")
+    scheme = native_scheme(address) or scheme
     service = SERVICES.get(scheme.lower())
     # What is no scheme may be a secret, which no message repeats.
     if not separator or not _SCHEME.fullmatch(scheme) or not address.isprintable():

@@ -405,6 +405,10 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
         ({"kind": "webhook", "webhook": "https://u:p@example.org/"}, "Credentials in a URL"),
         ({"kind": "chat", "chat": "slack"}, "not an address such as"),
         (
+            {"kind": "webhook", "webhook": "https://hooks.slack.com/services/T/B/x"},
+            "takes no signed webhooks",
+        ),
+        (
             {"kind": "chat", "chat": "slack://T/B/x?template=/etc/passwd"},
             "The parameter &#x27;template&#x27; is not allowed",
         ),

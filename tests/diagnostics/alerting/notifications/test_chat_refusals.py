@@ -22,7 +22,7 @@ LONG = {
     "links": LINKS,
 }
 # One of each kind every day; the others run in `make nightly`.
-DAILY = {"discord", "pagerduty", "slack?blocks=yes"}
+DAILY = {"discord", "slack?blocks=yes"}
 LIMITED = (*DAILY, "gchat", "ntfy", "opsgenie", "slack", "tgram", "workflows")
 PAGERS = ("firehydrant", "ilert", "incidentio", "pagerduty", "pagertree", "signl4", "splunk")
 
@@ -66,6 +66,14 @@ def test_a_message_longer_than_the_service_takes_loses_lines_and_keeps_its_links
     assert "failsoft.example.org/a/" in heard
     assert "mostly truncated" in heard
     assert "m-299" not in heard
+
+
+def test_pagerduty_gets_one_line_and_the_rest_as_details(sink: Sink, post: Any) -> None:
+    post("pagerduty", **LONG)
+    (heard,) = sink.heard
+    told = json.loads(heard.partition("\n")[2])["payload"]
+    assert told["summary"] == LONG["title"]
+    assert told["custom_details"]["text"] == f"{LONG['body']}\n{LINKS}"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +146,38 @@ def test_a_test_message_opens_an_alert_at_opsgenie(sink: Sink, post: Any) -> Non
     post("opsgenie", tone="info")
     (heard,) = sink.heard
     assert heard.startswith("POST /v2/alerts\n")
+
+
+# What the services show, with their paths and parameters.
+FLOW = f"workflows/{word(32)}/triggers/manual/paths/invoke"
+SIGNED = f"sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig={word(43)}"
+DIRECT = "https://default0a1b2c.d3.environment.api.powerplatform.com:443/powerautomate/automations/direct"
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [
+        (f"https://hooks.slack.com/services/T{word(9)}/B{word(9)}/{word(24)}", "/services/T"),
+        (f"https://discord.com/api/webhooks/{10**17}/{word(68)}", "/api/webhooks/1"),
+        (f"{DIRECT}/{FLOW}?api-version=1&{SIGNED}", f"/powerautomate/automations/direct/{FLOW}?"),
+        (f"{DIRECT}/cu/08/{FLOW}?api-version=1&{SIGNED}", f"/direct/cu/08/{FLOW}?api-version=1"),
+        (
+            f"https://prod-05.westeurope.logic.azure.com:443/{FLOW}?api-version=2016-06-01&{SIGNED}",
+            f"/{FLOW}?api-version=2016-06-01",
+        ),
+        (
+            f"https://chat.googleapis.com/v1/spaces/{word(11)}/messages?key={word(9)}&token={word(9)}",
+            "/v1/spaces/",
+        ),
+    ],
+    ids=["slack", "discord", "teams", "teams with a routing id", "teams before", "google chat"],
+)
+def test_the_address_that_a_service_shows_is_taken_as_it_is(
+    address: str, path: str, sink: Sink, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert send(address, sink, monkeypatch, tmp_path, allow_private=True).startswith("accepted by ")
+    (heard,) = sink.heard
+    assert path in heard.partition("\n")[0]
 
 
 def test_a_name_calls_nobody(sink: Sink, post: Any) -> None:
