@@ -36,6 +36,7 @@ class Script:
         self.tools, self.results = tools, results
         self.messages: list[Json] = []
         self.page: Json = {}
+        self.delays: dict[str, float] = {}
 
     def answer(self, message: Json) -> Json | None:
         """Return the answer to a message; None to a notification."""
@@ -52,7 +53,9 @@ class Script:
             case "tools/list":
                 return {**answer, "result": {"tools": self.tools, **self.page}}
             case "tools/call":
-                return {**answer, "result": self.results[message["params"]["name"]]}
+                name = message["params"]["name"]
+                time.sleep(self.delays.get(name, 0))
+                return {**answer, "result": self.results[name]}
         return {**answer, "error": {"code": -32601, "message": "Method not found"}}
 
     def calls(self) -> int:
@@ -74,9 +77,9 @@ class Site:
 
     def respond(self, message: Json, headers: Mapping[str, str]) -> tuple[int, bytes, Json]:
         """Return status, body and headers of the answer to a POST."""
-        if self.authorization not in (None, headers.get("Authorization")):
+        if self.authorization not in (None, headers.get("authorization")):
             return 401, b"", {"WWW-Authenticate": 'Bearer error="invalid_token"'}
-        method, session = message.get("method"), headers.get("Mcp-Session-Id")
+        method, session = message.get("method"), headers.get("mcp-session-id")
         told: Json = {"Content-Type": "application/json"}
         if method == "initialize":
             self.sessions.append(f"session-{len(self.sessions)}")
@@ -107,7 +110,8 @@ def serving(script: Script) -> Iterator[Site]:
 
         def do_POST(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))
-            status, body, headers = site.respond(json.loads(content), dict(self.headers))
+            heard = {name.lower(): value for name, value in self.headers.items()}
+            status, body, headers = site.respond(json.loads(content), heard)
             self.send_response(status)
             for name, value in {**headers, "Content-Length": len(body)}.items():
                 self.send_header(name, str(value))
