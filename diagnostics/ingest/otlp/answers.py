@@ -35,6 +35,7 @@ OUTPUTS = (
 )
 # A reply as Python prints it: a dictionary, or an object of OpenAI's SDK.
 PRINTED_REPLY = re.compile(r"\{'(?=.*'role': 'assistant')", re.DOTALL)
+PRINTED_THOUGHT = '{"reasoningContent": {'
 PRINTED_REFUSAL = "content=[ResponseOutputRefusal("
 PRINTED_OBJECT = re.compile(r"Response[A-Z]\w+\(\w+=.*\)", re.DOTALL)
 
@@ -183,23 +184,21 @@ def _read_generation(generation: Mapping[str, Any]) -> ProviderReply | None:
     metadata = _mapping(kwargs.get("response_metadata"))
     if "body" in metadata:
         return read_reply(metadata["body"])
-    fields = {**_mapping(kwargs.get("additional_kwargs")), **kwargs}
-    answer = _answer_of(fields)
-    # Calls whose arguments LangChain itself could not read.
-    calls = answer.calls + calls_of(kwargs.get("invalid_tool_calls"))
     reason = short(metadata, "finish_reason", "stop_reason") or reason
-    text = answer.text if answer.text or not calls else None
-    return ProviderReply(Answer(text, calls, reason, answer.is_refusal), short(metadata, "id"))
+    return ProviderReply(_answer_of(kwargs)._replace(finish_reason=reason), short(metadata, "id"))
 
 
 def _answer_of(message: Mapping[str, Any]) -> Answer:
+    message = {**_mapping(message.get("additional_kwargs")), **message}
     refusal = message.get(REFUSAL)
     if isinstance(refusal, str) and refusal:
         return Answer(refusal, is_refusal=True)
     # The second is of OpenAI's older API.
     called = message.get("tool_calls") or [*filter(None, [message.get("function_call")])]
+    # The second are those whose arguments LangChain could not read.
+    calls = calls_of(called) + calls_of(message.get("invalid_tool_calls"))
     # Tool calls without their arguments are an unknown answer.
-    calls, is_called = calls_of(called), bool(called)
+    is_called = bool(called or calls)
     contents = [message[name] for name in CONTENTS if name in message]
     content = next((value for value in contents if value is not None), None)
     if isinstance(content, list):
@@ -245,7 +244,8 @@ def _without_nulls(part: object) -> object:
 
 
 def _is_aside(part: Mapping[str, Any]) -> bool:
-    return part.get("thought") is True or not ASIDE_KEYS.isdisjoint(part)
+    is_printed = str(part.get("content")).startswith(PRINTED_THOUGHT)
+    return is_printed or part.get("thought") is True or not ASIDE_KEYS.isdisjoint(part)
 
 
 def _printed(text: str) -> Answer | None:

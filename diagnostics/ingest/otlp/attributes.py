@@ -71,8 +71,15 @@ MARKS = tuple(mark for row in CONVENTIONS for mark in row.marks)
 OPERATIONS: Mapping[str, list[str]] = TABLE["operations"]
 SIGNS = tuple(map(_key, OPERATIONS["signs"]))
 MODELS = ("model", "served_model", "named_model")
+# A bare `model` may be that of anything.
 MODEL_KEYS = tuple(
-    dict.fromkeys(key for field in MODELS for row in CONVENTIONS for key in row.keys.get(field, ()))
+    dict.fromkeys(
+        key
+        for field in MODELS
+        for row in CONVENTIONS
+        for key in row.keys.get(field, ())
+        if not key.attribute.isidentifier()
+    )
 )
 READ = frozenset(
     {key.attribute for row in CONVENTIONS for keys in row.keys.values() for key in keys}

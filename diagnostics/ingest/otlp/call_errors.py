@@ -108,7 +108,7 @@ def read_error(
     message = short(attributes, f"{OBSERVATION}status_message")
     texts = (*(error.get("exception.message") for error in exceptions), status_message, message)
     known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
-    code = count(attributes, "http.response.status_code")
+    code = count(attributes, *TABLE["read"]["status"])
     status = str(code) if code is not None and code >= 400 else None
     name = error_type or next(reversed(raised), None) or status or message
     if name is None:

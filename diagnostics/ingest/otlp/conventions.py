@@ -35,10 +35,12 @@ from diagnostics.ingest.otlp.attributes import (
     temperature,
 )
 from diagnostics.ingest.otlp.telemetry import SpanEvent
+from failsoft.events import MAX_INTEGER
 
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
 ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
+CLOSED, OPENED = (OPERATIONS[name] for name in ("closed", "opened"))
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
 ROLES = ("assistant", "ai", "model")
@@ -135,6 +137,12 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
     def first(name: str, read: Callable[[AttributeMap, str], Read | None]) -> Read | None:
         return facts.first(read, convention.keys.get(name, ()))
 
+    def tokens(side: str) -> int | None:
+        counted, keys = first(f"{side}_tokens", count), convention.keys.get(f"{side}_beside", ())
+        if counted is None:
+            return None
+        return min(counted + sum(facts.first(count, [key]) or 0 for key in keys), MAX_INTEGER)
+
     grammar = ANSWERS.get(convention.name)
     reply = grammar(facts.attributes, events) if grammar else _rows(convention, facts)
     answer = reply.answer
@@ -151,8 +159,8 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
         output_mode=OUTPUT_MODES.get(first("output_mode", short) or ""),
         max_output_tokens=first("max_output_tokens", count),
         temperature=first("temperature", temperature),
-        input_tokens=_either(first("input_tokens", count), reply.input_tokens),
-        output_tokens=_either(first("output_tokens", count), reply.output_tokens),
+        input_tokens=_either(tokens("input"), reply.input_tokens),
+        output_tokens=_either(tokens("output"), reply.output_tokens),
         reasoning_tokens=first("reasoning_tokens", count),
         served_model=first("served_model", _name) or (named if requested else None),
         system_fingerprint=first("system_fingerprint", short),

@@ -8,11 +8,13 @@ from diagnostics.ingest.otlp.answers import (
     CalledTool,
     first_answer,
     read_message,
+    read_parts,
     read_reply,
     shown,
     tool_call,
 )
 from diagnostics.ingest.otlp.attributes import AttributeMap, count, decoded, short
+from diagnostics.ingest.otlp.request_schemas import offers_tools
 from diagnostics.ingest.otlp.telemetry import SpanEvent, Value
 
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -83,9 +85,14 @@ def _indexed(attributes: AttributeMap) -> Answer:
         key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in attributes
     )
     text = attributes.get(f"{FIRST}content")
+    if isinstance(text, str) and text.startswith("[{") and (parts := read_parts(decoded(text))):
+        return parts._replace(calls=parts.calls or calls, finish_reason=reason)
     if isinstance(text, str):
         return Answer(None if is_called and not text else shown(text), calls, reason)
-    is_empty = f"{FIRST}role" in attributes and not is_called
+    # Who leaves out calls of tools may also leave out why the answer ended.
+    is_ended = reason or "gen_ai.response.finish_reasons" in attributes
+    is_whole = not is_called and (is_ended or not offers_tools(attributes))
+    is_empty = f"{FIRST}role" in attributes and is_whole
     return Answer("" if is_empty else None, calls, reason)
 
 

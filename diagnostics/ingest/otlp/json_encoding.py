@@ -174,7 +174,8 @@ class JsonMessage:
 
     def WhichOneof(self, _group: str) -> str | None:  # noqa: N802 - protobuf's name
         """Return the name of the field of an AnyValue that is set."""
-        return next(filter(None, map(VALUES.get, self._json)), None)
+        known = (VALUES.get(key) for key, value in self._json.items() if value is not None)
+        return next(filter(None, known), None)
 
 
 def _object(value: object, at: Place) -> JsonMessage:

@@ -31,8 +31,10 @@ from diagnostics.ingest.otlp.attributes import (
 )
 from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, raised, read_error
 from diagnostics.ingest.otlp.conventions import (
+    CLOSED,
     ENDLESS,
     ENDS,
+    OPENED,
     calls_model,
     is_model_call,
     names_model,
@@ -145,7 +147,13 @@ class Draft:
     @property
     def is_cancelled(self) -> bool:
         is_said = self.kind is not None or "parse_error_type" in self.fields
-        return not is_said and self.error.is_cancelled(self.finish_reason)
+        return not is_said and (self.is_closed or self.error.is_cancelled(self.finish_reason))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a stream was closed by its reader before anything of it was reported."""
+        scope = self.place.scope if self.place else ""
+        return scope in CLOSED and self.lacks_end and not self.answer.is_known
 
     @property
     def is_unfinished(self) -> bool:
@@ -153,14 +161,12 @@ class Draft:
 
         Of instrumentations alone that say it of every other answer.
         """
-        return (
-            self.place is not None
-            and self.place.scope.startswith(ENDS)
-            and not self.place.scope.startswith(ENDLESS)
-            and self.finish_reason is None
-            and "output_tokens" not in self.fields
-            and not self.is_error
-        )
+        scope = self.place.scope if self.place else ""
+        return scope.startswith(ENDS) and not scope.startswith(ENDLESS) and self.lacks_end
+
+    @property
+    def lacks_end(self) -> bool:
+        return not (self.is_error or self.finish_reason or "output_tokens" in self.fields)
 
     @property
     def is_open(self) -> bool:
@@ -210,7 +216,12 @@ def draft_span(span: Span) -> list[Draft]:
     if not is_call and kind is None:
         return []
     call = read_call(attributes, span.events, span.scope)
-    is_error = is_error or (raised(span.events) and _is_unanswered(call))
+    is_unanswered = _is_unanswered(call)
+    is_error = is_error or (raised(span.events) and is_unanswered)
+    if is_unanswered and is_error:
+        call = replace(call, served_model=None)
+    elif is_unanswered and kind is None and span.scope in OPENED:
+        return []
     fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
     fields["latency_ms"] = _milliseconds(span)

@@ -475,3 +475,12 @@ def test_a_status_is_read_in_any_spelling(code: object, is_error: bool) -> None:
     (found,) = json_encoding.read_spans(json.dumps(packed).encode())
     assert isinstance(found, Span)
     assert found.is_error is is_error
+
+
+def test_a_null_beside_a_value_does_not_hide_it() -> None:
+    pair = {"key": "gen_ai.request.model", "value": {"intValue": None, "stringValue": "asked-1"}}
+    span = {"traceId": bodies.TRACE, "spanId": bodies.SPAN, "attributes": [pair]}
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    (read,) = json_encoding.read_spans(json.dumps(body).encode())
+    assert isinstance(read, Span)
+    assert read.attributes == {"gen_ai.request.model": "asked-1"}

@@ -1,0 +1,172 @@
+"""Spans as clients sent them that no family of `tests/integrations` runs, cut to what matters."""
+
+import json
+from typing import Any
+
+import pytest
+
+from diagnostics.ingest.otlp.mapping import draft_span
+from failsoft.events import CallErrorType, EventKind, ParseErrorType, PostedEvent
+from tests.diagnostics.ingest.otlp.test_conventions import demanding, event_of, read_span
+
+GOOD = '{"days": 3}'
+CHAT = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.request.model": "asked-1",
+}
+COHERE = {
+    "llm.request.type": "chat",
+    "gen_ai.request.model": "asked-1",
+    "gen_ai.completion.0.role": "assistant",
+}
+CLAUDE_CODE = "com.anthropic.claude_code.tracing"
+CLAUDE_CODE_CALL = {
+    "span.type": "llm_request",
+    "model": "claude-haiku-4-5",
+    "gen_ai.system": "anthropic",
+    "gen_ai.request.model": "claude-haiku-4-5",
+    "session.id": "session-1",
+}
+LANGFUSE = {
+    "langfuse.observation.type": "generation",
+    "langfuse.observation.metadata.ls_provider": '"openai"',
+    "langfuse.observation.metadata.ls_model_name": '"asked-1"',
+    "langfuse.observation.model.name": "served-1",
+}
+MLFLOW = {"mlflow.spanType": '"CHAT_MODEL"', "model": '"asked-1"'}
+
+
+def with_content(*parts: dict[str, Any]) -> PostedEvent:
+    return event_of(demanding({**COHERE, "gen_ai.completion.0.content": json.dumps(parts)}))
+
+
+def test_parts_in_the_content_of_a_completion_are_not_the_text_of_the_model() -> None:
+    thought, text = {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": GOOD}
+    assert with_content(thought, text).kind is EventKind.SUCCEEDED
+    cut = with_content({"type": "text", "text": '{"da'})
+    assert cut.parse_error_type == ParseErrorType.TRUNCATED
+    assert cut.raw_output_preview == '{"da'
+    assert with_content({"type": "text", "text": ""}).parse_error_type == "empty_output"
+
+
+def test_a_list_that_the_model_wrote_stays_its_text() -> None:
+    listed = with_content({"type": "bus", "text": "by the coast"})
+    assert listed.raw_output_preview == '[{"type": "bus", "text": "by the coast"}]'
+
+
+def test_a_block_of_thoughts_printed_as_a_text_is_no_part_of_the_answer() -> None:
+    thought = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "x"}}}
+    parts = [{"type": "text", "content": json.dumps(thought)}, {"type": "text", "content": GOOD}]
+    messages = json.dumps([{"role": "assistant", "parts": parts, "finish_reason": "stop"}])
+    event = event_of(demanding({**CHAT, "gen_ai.output.messages": messages}))
+    assert event.kind is EventKind.SUCCEEDED
+
+
+def test_a_role_alone_is_unknown_where_tools_were_offered_and_no_ending_is_told() -> None:
+    offered = {**COHERE, "llm.request.functions.0.name": "plan"}
+    assert event_of(offered).kind is EventKind.SUCCEEDED
+    ended = {**offered, "gen_ai.response.finish_reasons": ["stop"]}
+    assert event_of(ended).parse_error_type == "empty_output"
+    assert event_of(COHERE).parse_error_type == "empty_output"
+
+
+@pytest.mark.parametrize("scope", ["logfire.openai", "logfire.anthropic"])
+def test_a_stream_told_by_a_span_of_its_own_is_one_call(scope: str) -> None:
+    opening = {**CHAT, "gen_ai.response.model": "asked-1"}
+    assert draft_span(read_span(opening, scope)) == []
+    assert event_of({**opening, "gen_ai.usage.output_tokens": 9}, scope).output_tokens == 9
+    failed = event_of(opening, scope, status="Error code: 429")
+    assert failed.attributes["call_error_type"] == CallErrorType.RATE_LIMITED
+
+
+@pytest.mark.parametrize("scope", ["ai", "gen_ai"])
+def test_a_stream_closed_before_anything_was_told_is_cancelled(scope: str) -> None:
+    assert event_of(CHAT, scope).kind is EventKind.CANCELLED
+    ended = {**CHAT, "gen_ai.response.finish_reasons": ["stop"]}
+    assert event_of(ended, scope).kind is EventKind.SUCCEEDED
+    assert event_of(CHAT, "own").kind is EventKind.SUCCEEDED
+
+
+def test_the_usage_of_a_task_below_is_no_call() -> None:
+    usage = {
+        "ag2.span.type": "usage",
+        "gen_ai.response.model": "served-1",
+        "gen_ai.usage.output_tokens": 900,
+    }
+    assert draft_span(read_span(usage)) == []
+
+
+def test_tokens_of_thinking_are_reasoning_tokens() -> None:
+    event = event_of({**CHAT, "gen_ai.usage.thinking_tokens": 5, "gen_ai.usage.output_tokens": 9})
+    assert event.reasoning_tokens == 5
+
+
+def test_claude_code_tells_cached_tokens_beside_those_of_the_input() -> None:
+    told = {
+        **CLAUDE_CODE_CALL,
+        "input_tokens": 23,
+        "cache_read_tokens": 5,
+        "cache_creation_tokens": 3,
+        "output_tokens": 17,
+        "gen_ai.response.finish_reasons": ["end_turn"],
+    }
+    event = event_of(told, CLAUDE_CODE)
+    assert (event.input_tokens, event.output_tokens) == (31, 17)
+    assert event.attributes["conversation_id"] == "session-1"
+    assert event_of(told, "own").input_tokens is None
+
+
+def test_claude_code_tells_the_status_of_a_failed_call() -> None:
+    failed = {**CLAUDE_CODE_CALL, "status_code": 429}
+    event = event_of(failed, CLAUDE_CODE, status="scripted failure")
+    assert event.attributes["call_error_type"] == CallErrorType.RATE_LIMITED
+
+
+def test_the_langchain_callback_of_langfuse_tells_details_beside_the_totals() -> None:
+    usage = {"input": 23, "output": 12, "input_cache_read": 8, "output_reasoning": 5}
+    told = {
+        **LANGFUSE,
+        "langfuse.observation.usage_details": json.dumps({**usage, "total": 48}),
+        "langfuse.observation.output": json.dumps({"role": "assistant", "content": GOOD}),
+    }
+    event = event_of(told)
+    assert (event.provider, event.model, event.served_model) == ("openai", "asked-1", "served-1")
+    assert (event.input_tokens, event.output_tokens, event.reasoning_tokens) == (31, 17, 5)
+
+
+@pytest.mark.parametrize(
+    ("message", "fault", "preview"),
+    [
+        (
+            {"invalid_tool_calls": [{"name": "plan", "args": '{"days": [{"to'}]},
+            "truncated",
+            '{"days": [{"to',
+        ),
+        ({"additional_kwargs": {"refusal": "I can't help."}}, "refusal", "I can't help."),
+    ],
+)
+def test_langchain_messages_keep_what_they_could_not_read_beside_the_content(
+    message: dict[str, Any], fault: str, preview: str
+) -> None:
+    output = json.dumps({"role": "assistant", "content": "", **message})
+    event = event_of({**LANGFUSE, "langfuse.observation.output": output})
+    assert event.parse_error_type == fault
+    assert event.raw_output_preview == preview
+
+
+def test_mlflow_tells_the_requested_model_beside_the_one_that_answered() -> None:
+    answered = {**MLFLOW, "mlflow.llm.model": '"served-1"', "mlflow.spanOutputs": '"Hello"'}
+    event = event_of(answered)
+    assert (event.model, event.served_model) == ("asked-1", "served-1")
+    assert event_of(MLFLOW, status="Error code: 429").model == "asked-1"
+
+
+def test_a_failed_span_of_anything_with_a_model_is_no_call() -> None:
+    assert draft_span(read_span({"model": "Corolla"}, status="no parts")) == []
+
+
+def test_nothing_served_a_call_that_failed_unanswered() -> None:
+    named = {"llm.invocation_parameters": '{"model": "asked-1"}', "llm.model_name": "asked-1"}
+    failed = event_of({**named, "openinference.span.kind": "LLM"}, status="Error code: 429")
+    assert (failed.model, failed.served_model) == ("asked-1", None)
