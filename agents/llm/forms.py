@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
@@ -130,6 +131,11 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
             address = address.rstrip("/").removesuffix(ending)
         if address and not address.startswith(("http://", "https://", "file:/")):
             raise ValidationError("Must start with https:// or http://")
+        if address.startswith("http") and urlsplit(address).query:
+            raise ValidationError(
+                "Leave out what follows the question mark. For Azure, enter"
+                " https://NAME.openai.azure.com/openai/v1."
+            )
         # Whether a call is answered, refused or times out says what listens at an address.
         is_free = self.runs_installation or settings.FAILSOFT_HTTP_ALLOW_PRIVATE
         if address.startswith("http") and not is_free and "base_url" in self.changed_data:

@@ -541,6 +541,16 @@ def test_an_address_is_stored_without_what_its_sdk_appends(
     assert Provider.objects.get(project=project).base_url == stored
 
 
+def test_an_address_with_a_query_is_refused_with_what_to_enter(
+    admin: Client, project: Project
+) -> None:
+    path = "/openai/deployments/gpt/chat/completions?api-version=2024-10-21"
+    fields = {"name": "p", "adapter": "openai", "base_url": f"https://1.1.1.1{path}"}
+    page = admin.post(reverse("add_provider"), fields)
+    assert "enter https://NAME.openai.azure.com/openai/v1." in page.text
+    assert not Provider.objects.filter(project=project).exists()
+
+
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
