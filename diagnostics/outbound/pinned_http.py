@@ -97,11 +97,13 @@ def send_request(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
+    is_status_enough: bool = False,
 ) -> HttpAnswer:
     """Send a request to the checked address of a URL, without following redirects.
 
     `deadline` is a time of `time.monotonic` for the whole exchange, from the name server to the
-    last byte of at most 1 MiB. Raises PinnedHttpError and ForbiddenAddressError.
+    last byte of at most 1 MiB. Raises PinnedHttpError and ForbiddenAddressError; for what is wrong
+    with the body, not where `is_status_enough`.
     """
     target = choose_target(
         url, allow_private=allow_private, resolve=partial(resolve_host, deadline=deadline)
@@ -118,21 +120,21 @@ def send_request(
                 "trace": partial(_watch, cutoff),
             },
         )
-        return _send(request, cutoff)
+        return _send(request, cutoff, is_status_enough)
 
 
-def _send(request: httpx.Request, cutoff: Cutoff) -> HttpAnswer:
+def _send(request: httpx.Request, cutoff: Cutoff, is_status_enough: bool) -> HttpAnswer:
     try:
         with httpx.Client(trust_env=False, timeout=cutoff.seconds_left) as client:
             response = client.send(request, stream=True)
-            answer = HttpAnswer(response, _read(response))
+            answer = HttpAnswer(response, _read(response, is_status_enough))
     except httpx.HTTPError as error:
         words = f"{type(error).__name__}: {error}"
         if cutoff.is_over or isinstance(error, httpx.TimeoutException):
             words = NO_ANSWER
         is_gone = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
         raise (UnreachableError if is_gone else PinnedHttpError)(words) from None
-    if cutoff.is_over:
+    if cutoff.is_over and not is_status_enough:
         # A body that ends with the connection may have been cut by the deadline.
         raise PinnedHttpError(NO_ANSWER)
     return answer
@@ -143,13 +145,18 @@ def _watch(cutoff: Cutoff, event: str, details: Mapping[str, Any]) -> None:
         cutoff.watch(details["return_value"].get_extra_info("socket"))
 
 
-def _read(response: httpx.Response) -> bytes:
+def _read(response: httpx.Response, is_status_enough: bool) -> bytes:
     body = bytearray()
     try:
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > MAX_BYTES:
-                raise PinnedHttpError(f"the answer is larger than {MAX_BYTES} bytes")
+                break
+    except httpx.HTTPError:
+        if not is_status_enough:
+            raise
     finally:
         response.close()
+    if len(body) > MAX_BYTES and not is_status_enough:
+        raise PinnedHttpError(f"the answer is larger than {MAX_BYTES} bytes")
     return bytes(body)

@@ -1,5 +1,6 @@
 """Mail by SMTP with one time limit per conversation; Django's is per read."""
 
+import re
 import smtplib
 import socket
 import time
@@ -7,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.core.mail.backends import smtp
 from django.core.mail.message import sanitize_address
@@ -16,6 +19,7 @@ from diagnostics.outbound.mail_headers import clean_header
 from diagnostics.outbound.pinned_http import Cutoff
 
 SECONDS = 20.0
+FULL_NAME = re.compile(r"([a-z0-9-]+\.)+[a-z][a-z0-9-]*")
 
 
 class SomeRecipientsRefused(smtplib.SMTPRecipientsRefused):
@@ -56,7 +60,10 @@ class _Watched(smtplib.SMTP):
         **kwargs: Any,  # noqa: ANN401 - smtplib's
     ) -> None:
         self._watch = watch
-        super().__init__(*args, **kwargs)
+        host = urlsplit(settings.FAILSOFT_BASE_URL).hostname or ""
+        # That of a container is not fully qualified: strict servers take no mail from it.
+        name = {"local_hostname": host} if FULL_NAME.fullmatch(host) else {}
+        super().__init__(*args, **{**kwargs, **name})
 
     def sendmail(
         self,

@@ -51,6 +51,8 @@ def post(url: str, headers: Mapping[str, str], body: bytes) -> str:
             method="POST",
             headers=headers,
             content=body,
+            # It has the message, whatever it still says.
+            is_status_enough=True,
         )
     except UnreachableError as error:
         raise SendError(str(error), unreachable=True) from None

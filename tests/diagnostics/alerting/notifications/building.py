@@ -193,11 +193,14 @@ class Mailbox:
         self.taken_at: list[float] = []
         self.refuse: dict[str, str] = {}
         self.refuse_text = ""
+        self.wants_full_name = False
 
     async def handle_RCPT(  # noqa: N802 - its name is given
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
         """Take or refuse one address."""
+        if self.wants_full_name and "." not in (session.host_name or ""):
+            return "504 5.5.2 Helo command rejected: need fully-qualified hostname"
         if answer := self.refuse.get(address):
             return answer
         envelope.rcpt_tos.append(address)

@@ -170,6 +170,28 @@ def test_what_a_receiver_refuses_for_good_is_given_up_in_its_words(
     assert channel.last_error == f"the server answered {status} {answer.decode()}"
 
 
+def test_a_receiver_with_a_long_answer_has_the_message_once(
+    project: Project, hook: tuple[Hook, str]
+) -> None:
+    hook[0].answer = b"x" * 2**21
+    make_channel(project, "webhook", hook[1])
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert (at_rest(row).state, row.tries) == ("sent", 1)
+
+
+@pytest.mark.slow
+def test_a_receiver_that_drips_after_its_status_has_the_message_once(
+    project: Project, settings: Settings
+) -> None:
+    settings.FAILSOFT_HTTP_ALLOW_PRIVATE = True
+    with dripping_sink(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n") as sink:
+        make_channel(project, "webhook", f"http://127.0.0.1:{sink.port}/")
+        (row,) = happen(make_incident(project))
+        deliver_all()
+    assert (at_rest(row).state, len(sink.heard)) == ("sent", 1)
+
+
 @pytest.mark.parametrize("status", [401, 404, 408, 429, 503])
 def test_what_a_receiver_may_take_later_is_tried_again(
     project: Project, hook: tuple[Hook, str], status: int

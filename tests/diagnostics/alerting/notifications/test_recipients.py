@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from aiosmtpd.smtp import Envelope
+from django.core.mail.utils import DNS_NAME
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
@@ -116,6 +117,17 @@ def test_all_addresses_refused_for_good_are_given_up_at_once(
     assert (at_rest(row).state, row.tries) == ("failed", 1)
     channel.refresh_from_db()
     assert channel.failing_since is not None
+
+
+def test_a_server_that_wants_a_full_name_takes_mail_from_a_container(
+    project: Project, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mailbox.wants_full_name = True
+    monkeypatch.setattr(DNS_NAME, "_fqdn", "5c632f939fd4", raising=False)
+    make_channel(project, target=ANN)
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    assert at_rest(row).state == "sent", row.last_error
 
 
 def test_a_mail_refused_for_good_after_it_was_read_is_given_up_at_once(
