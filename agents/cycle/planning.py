@@ -9,7 +9,7 @@
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 import structlog
@@ -29,7 +29,7 @@ from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
 from agents.goals.policies import budget_of, can_wait, policy_of, schema_for, spent_by, was_put_off
 from agents.goals.state import NODES, spent_dimension
-from agents.llm.provider import Completion, ProviderError
+from agents.llm.provider import Completion, ProviderError, RefusedContentError
 from agents.llm.transport import Reply
 from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import kept_alive
@@ -130,6 +130,11 @@ class _Shell:
         self.guard.renew()
         started = time.monotonic()
         reply = self._call(attempt, prompt)
+        own = self.goal.planner_model.max_output_tokens
+        if attempt.max_output_tokens > own and isinstance(reply.error, RefusedContentError):
+            # Raised after a cut answer, perhaps above what the model takes.
+            row.max_output_tokens = own
+            reply = self._call(replace(attempt, max_output_tokens=own), prompt)
         self.guard.settle_call(reply)
         note_reply(row, reply, started)
         if reply.completion is None:

@@ -3,13 +3,20 @@
 import json
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import anthropic
 
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import connect, read_arguments, translate_fault
+from agents.llm.transport import (
+    connect,
+    read_arguments,
+    seconds_until,
+    send_forced,
+    translate_fault,
+)
 from failsoft.actions.envelopes import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
@@ -21,6 +28,7 @@ FINISH_REASONS = {
     "max_tokens": "length",
     "tool_use": "stop",
 }
+AUTO = {"type": "auto"}
 
 
 class AnthropicProvider:
@@ -45,14 +53,24 @@ class AnthropicProvider:
 
     def _ask(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
-        opened = self._client.messages.with_streaming_response.create(**_parameters(request))
-        with opened as answer:
+        create = self._client.messages.with_streaming_response.create
+        with ExitStack() as stack:
+
+            def send(body: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's own
+                return stack.enter_context(create(**body, timeout=seconds_until(deadline)))
+
+            answer = send_forced(anthropic, send, _parameters(request), AUTO)
             read_whole(answer.http_response, deadline)
             return _read(answer.parse(), native=bool(request.tools))
 
     def _stream(self, request: CompletionRequest) -> Completion:
         deadline = time.monotonic() + request.timeout_seconds
-        stream = self._client.messages.create(**_parameters(request), stream=True)
+
+        def send(body: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's own
+            timeout = seconds_until(deadline)
+            return self._client.messages.create(**body, stream=True, timeout=timeout)
+
+        stream = send_forced(anthropic, send, _parameters(request), AUTO)
         pieces = read_pieces(stream, anthropic, deadline)
         assembled = _assemble(pieces.items, native=bool(request.tools))
         return whole_or_cut(assembled, pieces)
@@ -65,7 +83,6 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
         "system": request.system,
         "messages": [{"role": "user", "content": request.user}],
         "max_tokens": request.max_output_tokens,
-        "timeout": request.timeout_seconds,
         **_output_options(request),
     }
 

@@ -6,6 +6,7 @@ its types, which costs more than the rest of a call together (bench/call).
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -17,6 +18,8 @@ from agents.llm.transport import (
     connect,
     error_in,
     read_arguments,
+    seconds_until,
+    send_forced,
     translate_error,
     translate_fault,
     with_reason,
@@ -26,8 +29,6 @@ from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
-CHOICE = "tool_choice"
-NOT_ACCEPTED = (400, 422)
 # Where Groq has the answer that it refuses to pass on.
 REJECTED_ANSWER = "failed_generation"
 OUTPUT_DETAILS = "completion_tokens_details"
@@ -91,23 +92,14 @@ class OpenAIProvider:
         """Call, and return the answer with its body unread."""
         limit = {self._token_limit: request.max_output_tokens}
         body = _parameters(request) | limit | options
-        try:
-            return self._post(body, deadline)
-        except openai.APIStatusError as error:
-            if CHOICE not in body or error.status_code not in NOT_ACCEPTED:
-                raise
-            if CHOICE not in error.response.text:
-                raise
-        # A model that thinks by default may not be forced to call, nor LM Studio's to call one
-        # tool by its name. The prompt asks for the call in any case.
-        return self._post({**body, CHOICE: "auto"}, deadline)
+        return send_forced(openai, partial(self._post, deadline), body, "auto")
 
-    def _post(self, body: Mapping[str, Any], deadline: float) -> openai.Stream[object]:
+    def _post(self, deadline: float, body: Mapping[str, Any]) -> openai.Stream[object]:
         return self._client.post(
             PATH,
             body=body,
             cast_to=object,
-            options={"timeout": max(0.001, deadline - time.monotonic())},
+            options={"timeout": seconds_until(deadline)},
             stream=True,
             stream_cls=openai.Stream[object],
         )

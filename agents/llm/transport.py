@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from time import monotonic
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.request import getproxies, proxy_bypass
 from weakref import finalize
 
@@ -29,6 +30,7 @@ from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddress
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
 
+T = TypeVar("T")
 MAX_RETRIES = 2
 MAX_WAIT_SECONDS = 5.0
 FIRST_WAIT_SECONDS = 0.2
@@ -97,6 +99,8 @@ REASONS = (
     ("error",),
 )
 LONGEST_REASON_BYTES = 400
+# A parameter of either API.
+CHOICE = "tool_choice"
 BAD_REQUEST = 400
 NO_CREDIT = 402
 NOT_FOUND = 404
@@ -152,6 +156,29 @@ def read_arguments(call: Any) -> str:  # noqa: ANN401 - an envelope
     """Return the arguments of a forced call as text; a text is kept as written."""
     arguments = call["function"]["arguments"]
     return arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+
+def send_forced(
+    sdk: ModuleType, send: Callable[[dict[str, Any]], T], body: dict[str, Any], choice: object
+) -> T:
+    """Send a request; if the forced call of a tool is refused, with this choice instead.
+
+    A model that thinks by default may not be forced to call, nor LM Studio's to call one tool by
+    its name. The prompt asks for the call in any case.
+    """
+    try:
+        return send(body)
+    except sdk.APIStatusError as error:
+        if error.status_code not in REFUSED_CONTENT or CHOICE not in body:
+            raise
+        if CHOICE not in error.response.text:
+            raise
+    return send({**body, CHOICE: choice})
+
+
+def seconds_until(deadline: float) -> float:
+    """Return the seconds until a time of `time.monotonic`, more than 0."""
+    return max(0.001, deadline - monotonic())
 
 
 def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:

@@ -64,6 +64,10 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         [Say(CUT, cut=True), Say(PLAN)],
         Course((invalid("truncated"), VALID), "repaired"),
     ),
+    "cut at the token limit, of which no more is allowed, then good": (
+        [Say(CUT, cut=True), Fault(400), Say(PLAN)],
+        Course((invalid("truncated"), VALID), "repaired"),
+    ),
     "refused, then good": (
         [Say(NO, refused=True), Say(PLAN)],
         Course((invalid("refusal"), VALID), "repaired"),

@@ -437,6 +437,32 @@ def test_a_model_that_may_not_be_forced_to_call_a_tool_is_offered_it(
     assert [asked["tool_choice"] for asked in wire.asked][1:] == ["auto"]
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_claude_that_thinks_is_offered_its_tool_too(wire: Wire, streaming: bool) -> None:
+    refusal = {"type": "error", "error": {"message": "Thinking: no tool_choice that forces tools"}}
+    block = {"type": "tool_use", "id": "t", "name": "PlanPayload", "input": {"a": 1}}
+    answer: Any = anthropic_says(block, stop_reason="tool_use")
+    if streaming:
+        piece = {"type": "input_json_delta", "partial_json": '{"a": 1}'}
+        events: list[dict[str, Any]] = [
+            {"type": "message_start", "message": anthropic_says()},
+            {"type": "content_block_start", "index": 0, "content_block": block | {"input": {}}},
+            {"type": "content_block_delta", "index": 0, "delta": piece},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}},
+        ]
+        answer = b"".join(
+            f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events
+        )
+        wire.headers = {"Content-Type": "text/event-stream"}
+    auto = {"type": "auto"}
+    wire.body = lambda asked: (200, answer) if asked["tool_choice"] == auto else (400, refusal)
+
+    assert (
+        anthropic_at(wire).complete(ask(OutputMode.TOOLS, streaming=streaming)).text == '{"a": 1}'
+    )
+    assert len(wire.asked) == 2
+
+
 def test_a_call_refused_for_another_reason_is_not_repeated(wire: Wire) -> None:
     wire.status, wire.body = 400, {"error": {"message": "no such model"}}
 
