@@ -23,6 +23,8 @@ PREFIXES = (
     # Only the first answer: `...0.message.content`, `...0.finish_reason`.
     "llm.output_messages.0.",
     "gen_ai.completion.0.",
+    # AgentOps tells blocks of one answer as several: after thoughts this is the text.
+    "gen_ai.completion.1.content",
     # Names and schemas of the tools in a request.
     "llm.tools.",
     "llm.request.functions.",
@@ -155,9 +157,9 @@ def count(attributes: AttributeMap, *keys: str) -> int | None:
 
 
 def temperature(attributes: AttributeMap, *keys: str) -> float | None:
-    """Return the first of these that can be a temperature."""
+    """Return the first of these that can be a temperature; Spring writes its values as text."""
     for key in keys:
-        value = attributes.get(key)
+        value = decoded(attributes.get(key))
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value) if 0 <= value <= 100 else None
     return None

@@ -171,8 +171,9 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
 
 
 def _name(attributes: AttributeMap, key: str) -> str | None:
-    """Return a name; MLflow writes all values as JSON."""
-    return (short(attributes, key) or "").strip('"') or None
+    """Return a name; MLflow writes all values as JSON, and Spring a word for none."""
+    name = (short(attributes, key) or "").strip('"')
+    return name if name not in ("", "none") else None
 
 
 def _reason(attributes: AttributeMap, key: str) -> str | None:

@@ -23,6 +23,7 @@ CONTENT = "gen_ai.event.content"
 COMPLETION = "gen_ai.content.completion"
 # Of the answers only the first is read.
 FIRST = "gen_ai.completion.0."
+AFTER_THOUGHTS = "gen_ai.completion.1.content"
 MAX_CALLS = 100
 
 
@@ -84,7 +85,7 @@ def _indexed(attributes: AttributeMap) -> Answer:
     is_called = any(
         key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in attributes
     )
-    text = attributes.get(f"{FIRST}content")
+    text = attributes.get(f"{FIRST}content", attributes.get(AFTER_THOUGHTS))
     if isinstance(text, str) and text.startswith("[{") and (parts := read_parts(decoded(text))):
         return parts._replace(calls=parts.calls or calls, finish_reason=reason)
     if isinstance(text, str):

@@ -170,3 +170,30 @@ def test_nothing_served_a_call_that_failed_unanswered() -> None:
     named = {"llm.invocation_parameters": '{"model": "asked-1"}', "llm.model_name": "asked-1"}
     failed = event_of({**named, "openinference.span.kind": "LLM"}, status="Error code: 429")
     assert (failed.model, failed.served_model) == ("asked-1", None)
+
+
+def test_an_answer_after_thoughts_is_read_where_each_block_is_a_completion() -> None:
+    thought = {**COHERE, "gen_ai.completion.0.finish_reason": "end_turn"}
+    answered = {**thought, "gen_ai.completion.1.content": GOOD}
+    assert event_of(demanding(answered)).kind is EventKind.SUCCEEDED
+    assert event_of(demanding(thought)).parse_error_type == "empty_output"
+
+
+def test_a_failed_request_for_embeddings_is_no_call() -> None:
+    failed = {"gen_ai.request.type": "embedding", "gen_ai.request.model": "asked-1"}
+    assert draft_span(read_span(failed, status="Error code: 429")) == []
+
+
+def test_spring_ai_writes_every_value_as_a_text_and_none_for_a_missing_name() -> None:
+    told = {
+        **CHAT,
+        "gen_ai.request.temperature": "0.7",
+        "gen_ai.request.max_tokens": "50",
+        "gen_ai.response.model": "none",
+        "gen_ai.response.finish_reasons": '["STOP"]',
+        "gen_ai.usage.input_tokens": "31",
+    }
+    event = event_of(told)
+    assert (event.temperature, event.max_output_tokens, event.input_tokens) == (0.7, 50, 31)
+    assert (event.model, event.served_model, event.finish_reason) == ("asked-1", None, "STOP")
+    assert event_of({**told, "gen_ai.request.temperature": "warm"}).temperature is None
