@@ -43,13 +43,14 @@ class PrivateAddressError(ForbiddenAddressError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedAddress:
-    """A checked URL: where to connect, and what to request."""
+    """A checked URL: where to connect, and what to request. `spares`: its other addresses."""
 
     scheme: str
     host: str
     port: int
     address: Address
     path: str
+    spares: tuple[Address, ...] = ()
 
     @property
     def authority(self) -> str:
@@ -107,7 +108,7 @@ def choose_target(
     for address in addresses:
         if not allow_private and not is_public(address):
             raise PrivateAddressError(f"{host} is not a public address")
-    return CheckedAddress(scheme, host, port, addresses[0], path)
+    return CheckedAddress(scheme, host, port, addresses[0], path, tuple(addresses[1:]))
 
 
 def is_public(address: Address) -> bool:

@@ -57,6 +57,8 @@ class ToolSettings(_Settings):
 class ServerSettings(_Settings):
     """One server: a program to start, or an address to call."""
 
+    # Written by other clients; what is said by `command` or `url`.
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
     command: Text | None = None
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}

@@ -156,8 +156,7 @@ def _call(
         status = data.get(HTTP_STATUS) if isinstance(data, dict) else None
         if status is not None and status < 500:
             raise CallRefusedError(connection.explain(error), status) from None
-        is_lost = connection.is_over or error.code == mcp_types.CONNECTION_CLOSED
-        if is_lost or status is not None:
+        if error.code == mcp_types.CONNECTION_CLOSED or status is not None:
             raise ServerUnavailableError(connection.explain(error)) from None
         raise RemoteToolError(f"{error} ({error.code})") from None
     except Exception as error:  # noqa: BLE001 - any error is the fault of the server

@@ -26,6 +26,7 @@ from mcp import types as mcp_types
 from mcp.client.session import IncomingMessage
 from mcp.types import CONNECTION_CLOSED
 
+from diagnostics.ingest.schemas.reading import ANNOTATIONS, MAPS
 from diagnostics.redaction.redactor import redact
 from plans.tools.mcp.health import ServerUnavailableError
 from plans.tools.mcp.transports import Complaints, address, program
@@ -59,6 +60,7 @@ class Connection:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.is_over = False
+        self._calls = 0
         self.tools: Mapping[str, mcp_types.Tool] = {}
         self._is_stale = True
         self._client: Client | None = None
@@ -91,12 +93,23 @@ class Connection:
     ) -> mcp_types.CallToolResult:
         """Call a tool, for as long as the caller waits; raises the errors of the SDK."""
         request_meta: Any = meta
-        return await self._known_client().call_tool(name, dict(args), meta=request_meta)
+        client = self._known_client()
+        self._calls += 1
+        try:
+            return await client.call_tool(name, dict(args), meta=request_meta)
+        finally:
+            self._calls -= 1
+            if self.is_over:
+                self._end_if_idle()
 
     def close(self) -> None:
-        """End the session, from any thread, and stop its program."""
+        """Let no new calls begin, from any thread; the session ends with the last one."""
         self.is_over = True
-        self._loop.call_soon_threadsafe(self._scope.cancel)
+        self._loop.call_soon_threadsafe(self._end_if_idle)
+
+    def _end_if_idle(self) -> None:
+        if not self._calls:
+            self._scope.cancel()
 
     def explain(self, error: BaseException) -> str:
         """Return the text of an error and the standard error of the program, redacted."""
@@ -254,6 +267,19 @@ def _first_of(error: BaseException) -> BaseException:
 
 def digest_of_tool(tool: mcp_types.Tool) -> str:
     """Return the digest of a tool's name, arguments and hints, without its prose."""
-    hints = tool.annotations.model_dump() if tool.annotations else {}
-    identity = [tool.name, tool.input_schema, hints]
+    hints = tool.annotations.model_dump(exclude={"title"}) if tool.annotations else {}
+    identity = [tool.name, _without_prose(tool.input_schema), hints]
     return digest_of(json.dumps(identity, sort_keys=True, ensure_ascii=True))
+
+
+def _without_prose(part: Any, is_named: bool = False) -> Any:  # noqa: ANN401 - a JSON Schema
+    """Return a schema without what checks nothing, such as today's date in a description."""
+    if isinstance(part, list):
+        return [_without_prose(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: _without_prose(inner, not is_named and key in MAPS)
+        for key, inner in part.items()
+        if is_named or key not in ANNOTATIONS
+    }

@@ -111,6 +111,8 @@ def _fault_of(tool: mcp_types.Tool) -> str:
     """Return why a tool cannot be offered; empty when it can."""
     if not tool.name or len(tool.name) > _MAX_NAME or tool.name != clean_text(tool.name):
         return f"a name has 1 to {_MAX_NAME} characters, without NUL"
+    if tool.execution and tool.execution.task_support == "required":
+        return "it can only run as a task, which is not supported"
     try:
         make_json(tool.input_schema)
         read_schema(tool.input_schema, is_ours=False)

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +17,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import INTERNAL_ERROR
 
-from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
+from diagnostics.outbound.addresses import (
+    Address,
+    CheckedAddress,
+    ForbiddenAddressError,
+    choose_target,
+)
 from diagnostics.outbound.credentials import read_credential
 from plans.tools.server_settings import ServerSettings, is_reference
 
@@ -27,6 +32,7 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 # In the data of an error: the HTTP status that a call got instead of an answer.
 HTTP_STATUS = "failsoft/http-status"
 NOT_SENT, LOST, NOT_FOUND = 0, 599, 404
+TASKS_ONLY = {"taskSupport": "required"}
 _REASON_CHARACTERS = 200
 
 
@@ -47,9 +53,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request to the checked address, with the original Host header."""
         if request.method != "POST":
-            return await self._inner.handle_async_request(await self._pin(request))
+            return await self._send(request)
         try:
-            response = await self._inner.handle_async_request(await self._pin(request))
+            response = await self._send(request)
             assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
             # Of a stream of events, each is bounded.
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
@@ -64,20 +70,29 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _pin(self, request: httpx2.Request) -> httpx2.Request:
+    async def _send(self, request: httpx2.Request) -> httpx2.Response:
         target = await anyio.to_thread.run_sync(
             lambda: choose_target(str(request.url), allow_private=self._allow_private)
         )
-        headers = httpx2.Headers(request.headers)
-        headers["Host"] = target.authority
-        return httpx2.Request(
-            request.method,
-            request.url.copy_with(host=str(target.address), port=target.port),
-            headers=headers,
-            stream=request.stream,
-            # Certificates are checked against the name, not the address.
-            extensions={**request.extensions, "sni_hostname": target.host},
-        )
+        *earlier, last = target.address, *target.spares
+        for address in earlier:
+            # A server on this machine may listen at one address of `localhost` only.
+            with suppress(httpx2.ConnectError, httpx2.ConnectTimeout):
+                return await self._inner.handle_async_request(_pinned(request, target, address))
+        return await self._inner.handle_async_request(_pinned(request, target, last))
+
+
+def _pinned(request: httpx2.Request, target: CheckedAddress, address: Address) -> httpx2.Request:
+    headers = httpx2.Headers(request.headers)
+    headers["Host"] = target.authority
+    return httpx2.Request(
+        request.method,
+        request.url.copy_with(host=str(address), port=target.port),
+        headers=headers,
+        stream=request.stream,
+        # Certificates are checked against the name, not the address.
+        extensions={**request.extensions, "sni_hostname": target.host},
+    )
 
 
 async def _explain(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
@@ -163,6 +178,8 @@ def _plain_tool(tool: dict[str, Any]) -> dict[str, Any]:
     kept = {
         key: tool[key] for key in ("name", "description", "annotations", "_meta") if tool.get(key)
     }
+    if tool.get("execution") == TASKS_ONLY:
+        kept["execution"] = TASKS_ONLY
     given = tool.get("inputSchema")
     # Servers in PHP write empty objects as lists.
     schema = (

@@ -24,6 +24,7 @@ NATIVE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
         ({"a": {"url": "https://me:word@x"}}, "must not carry credentials"),
         ({"a": {"url": "http://[x"}}, "url is not a URL"),
         ({"a": {"comand": "x"}}, "a.comand: Extra inputs"),
+        ({"a": {"url": "https://x/sse", "type": "sse"}}, "a.type: Input should be 'stdio', 'http'"),
         ({"a": {"command": "x", "timeout_seconds": 0}}, "a.timeout_seconds"),
         ({"a": {"url": "https://x", "headers": {"Authorization": "x"}}}, "env:NAME"),
         ({"a": {"command": "x", "env": {"API_KEY": "x"}}}, "env.API_KEY is secret"),
@@ -38,7 +39,9 @@ def test_references_and_plain_values_are_taken() -> None:
     env = {"API_KEY": "env:SHOP_KEY", "LEVEL": "debug", "TOKEN": "file:/run/token"}
     server = read_servers({"shop": {"command": "x", "env": env}})["shop"]
     assert (server.transport, dict(server.env)) == ("stdio", env)
-    assert read_servers({"a": {"url": "https://x/mcp"}})["a"].transport == "http"
+    for kind in ("http", "streamable-http", "streamableHttp"):
+        server = read_servers({"a": {"type": kind, "url": "https://x/mcp"}})["a"]
+        assert server.transport == "http"
 
 
 def test_names_that_become_one_are_told_apart() -> None:

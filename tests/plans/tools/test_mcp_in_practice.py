@@ -1,19 +1,22 @@
 """Servers as people run them: sessions that end, refusals of HTTP, careless answers."""
 
 import json
+import socket
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from failsoft.plans.execution import CallContext, ToolRefusedError
+from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.models.tool import McpServer
 from plans.tools.mcp import connections
-from plans.tools.mcp.calling import RemoteToolError
+from plans.tools.mcp.calling import RemoteToolError, text_of
 from plans.tools.mcp.discovery import discover_server
+from plans.tools.mcp.health import configured_servers
 from plans.tools.registry import call_tool, registered_tools
 from tests.failsoft.redaction.made_up import make
 from tests.plans.tools.servers.scripted import Script, Site, serving, text, tool
@@ -261,3 +264,64 @@ def test_a_program_is_called_whichever_beginning_it_wants(
         assert output("tool.ask")["text"] == "yes"
     assert len(connections._process()._connections) == 1
     assert not connections._process()._connections["tool"].is_over
+
+
+def test_a_call_that_takes_too_long_ends_no_other_call(site: Site, settings: Any) -> None:
+    site.script.delays = {"ask": 1.5, "order": 1.5}
+    patient = settings.FAILSOFT_MCP_SERVERS["web"]
+    impatient = {**patient, "tools": {"ask": {"timeout_seconds": 0.5}}}
+    settings.FAILSOFT_MCP_SERVERS = {"web": impatient}
+    server = configured_servers()["web"]
+    connection = connections.wait_for(connections.connect("web", server), 30, lambda: False)
+    with ThreadPoolExecutor(1) as pool:
+        work = connection.call("order", {}, {})
+        order = pool.submit(connections.wait_for, work, 10, lambda: False)
+        with pytest.raises(ToolTimeoutError):
+            output("web.ask")
+        assert text_of(order.result().content) == "done"
+    again = connections.wait_for(connections.connect("web", server), 30, lambda: False)
+    assert again is not connection
+
+
+PROSE = {"description": "Since when; today is {}", "default": "{}", "title": "{}"}
+
+
+def described(day: str, kind: str = "string", **fields: Any) -> dict[str, Any]:
+    since = {"type": kind, **{key: told.format(day) for key, told in PROSE.items()}}
+    properties = {"since": since, "description": {"type": "string"}, **fields}
+    return tool("ask", inputSchema={"type": "object", "properties": properties})
+
+
+def test_a_schema_with_other_words_is_the_same_and_one_with_other_arguments_is_not(
+    site: Site,
+) -> None:
+    site.script.tools[0] = described("Monday")
+    assert discover_server("web").error == ""
+    site.script.tools[0] = described("Tuesday")
+    assert output("web.ask")["text"] == "yes"
+    for changed in (described("Monday", "integer"), described("Monday", title={"type": "string"})):
+        connections._process()._connections["web"].close()
+        site.script.tools[0] = changed
+        assert reason("web.ask")[0] == "tool_changed"
+
+
+def test_a_tool_that_runs_only_as_a_task_is_not_offered(site: Site) -> None:
+    site.script.tools[0] = tool("ask", execution={"taskSupport": "required"})
+    found = discover_server("web")
+    assert found.left_out == {"ask": "it can only run as a task, which is not supported"}
+    assert list(found.tools) == ["web.order"]
+
+
+@pytest.mark.parametrize("order", [("::1", "127.0.0.1"), ("127.0.0.1", "::1")])
+def test_a_server_on_one_of_the_addresses_of_its_name_is_found(
+    site: Site, settings: Any, monkeypatch: pytest.MonkeyPatch, order: tuple[str, str]
+) -> None:
+    found = [(0, 0, 0, "", (address, 0)) for address in order]
+    look_up = socket.getaddrinfo
+    monkeypatch.setattr(
+        socket, "getaddrinfo", lambda *a, **k: found if a[0] == "localhost" else look_up(*a, **k)
+    )
+    url = site.url.replace("127.0.0.1", "localhost")
+    settings.FAILSOFT_MCP_SERVERS = {"web": {"url": url, "allow_private": True}}
+    for _ in range(3):
+        assert discover_server("web").error == ""
