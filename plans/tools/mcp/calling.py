@@ -159,6 +159,8 @@ def _call(
         if error.code == mcp_types.CONNECTION_CLOSED or status is not None:
             raise ServerUnavailableError(connection.explain(error)) from None
         raise RemoteToolError(f"{error} ({error.code})") from None
+    except CallRefusedError:
+        raise
     except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         raise ServerUnavailableError(connection.explain(error)) from None
 

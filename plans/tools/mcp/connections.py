@@ -28,12 +28,12 @@ from mcp.types import CONNECTION_CLOSED
 
 from diagnostics.ingest.schemas.reading import ANNOTATIONS, MAPS
 from diagnostics.redaction.redactor import redact
-from plans.tools.mcp.health import ServerUnavailableError
-from plans.tools.mcp.transports import Complaints, address, program
+from plans.tools.mcp.health import CallRefusedError, ServerUnavailableError
+from plans.tools.mcp.transports import NOT_SENT, Complaints, address, program
 from plans.tools.server_settings import ServerSettings, digest_of
 
 _MAX_PAGES = 50
-_MAX_TOOLS = 500
+MAX_TOOLS = 500
 _FAULT_CHARACTERS = 500
 _POLL_SECONDS = 0.25
 
@@ -76,7 +76,9 @@ class Connection:
 
     async def list_offer(self) -> ServerOffer:
         """Return what the server offers; its tools are listed again when they are stale."""
-        client = self._known_client()
+        client = self._client
+        if client is None:
+            raise ServerUnavailableError("the connection is closed")
         if self._is_stale:
             self._is_stale = False
             self.tools = {tool.name: tool for tool in await _list_tools(client)}
@@ -93,10 +95,11 @@ class Connection:
     ) -> mcp_types.CallToolResult:
         """Call a tool, for as long as the caller waits; raises the errors of the SDK."""
         request_meta: Any = meta
-        client = self._known_client()
+        if self._client is None:
+            raise CallRefusedError("the connection is closed", NOT_SENT)
         self._calls += 1
         try:
-            return await client.call_tool(name, dict(args), meta=request_meta)
+            return await self._client.call_tool(name, dict(args), meta=request_meta)
         finally:
             self._calls -= 1
             if self.is_over:
@@ -117,11 +120,6 @@ class Connection:
         first = _first_of(error)
         text = str(first) or type(first).__name__
         return redact(f"{text}; it wrote: {stderr}" if stderr else text)[:_FAULT_CHARACTERS]
-
-    def _known_client(self) -> Client:
-        if self._client is None:
-            raise ServerUnavailableError("the connection is closed")
-        return self._client
 
     async def _serve(self) -> None:
         seconds = self.settings.timeout_seconds
@@ -249,14 +247,14 @@ async def fetch_offer(settings: ServerSettings) -> ServerOffer:
 async def _list_tools(client: Client) -> list[mcp_types.Tool]:
     tools: list[mcp_types.Tool] = []
     cursors: list[str | None] = [None]
-    while len(cursors) <= _MAX_PAGES and len(tools) < _MAX_TOOLS:
+    while len(cursors) <= _MAX_PAGES and len(tools) <= MAX_TOOLS:
         page = await client.list_tools(cursor=cursors[-1])
         tools += page.tools
         # Some servers repeat one cursor for ever.
         if page.next_cursor is None or page.next_cursor in cursors:
             break
         cursors.append(page.next_cursor)
-    return tools[:_MAX_TOOLS]
+    return tools
 
 
 def _first_of(error: BaseException) -> BaseException:

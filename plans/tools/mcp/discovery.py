@@ -57,8 +57,10 @@ def discover_server(name: str) -> Discovery:
 def _store(
     server: McpServer, settings: ServerSettings, offer: connections.ServerOffer
 ) -> Discovery:
-    faults = {tool.name: _fault_of(tool) for tool in offer.tools}
-    usable = [tool for tool in offer.tools if not faults[tool.name]]
+    faults = {tool.name: _fault_of(tool) for tool in offer.tools[: connections.MAX_TOOLS]}
+    beyond = f"only the first {connections.MAX_TOOLS} tools are used"
+    faults.update((tool.name, beyond) for tool in offer.tools[connections.MAX_TOOLS :][:1])
+    usable = [tool for tool in offer.tools if faults.get(tool.name) == ""]
     names = name_tools(server.name, [tool.name for tool in usable])
     tool_rows = [_tool_row(server, names[tool.name], tool) for tool in usable]
     left_out = {redact(clean_text(name[:80])): reason for name, reason in faults.items() if reason}

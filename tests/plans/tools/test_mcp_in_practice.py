@@ -1,5 +1,6 @@
 """Servers as people run them: sessions that end, refusals of HTTP, careless answers."""
 
+import asyncio
 import json
 import socket
 import sys
@@ -13,10 +14,10 @@ import pytest
 
 from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.models.tool import McpServer
-from plans.tools.mcp import connections
+from plans.tools.mcp import calling, connections
 from plans.tools.mcp.calling import RemoteToolError, text_of
 from plans.tools.mcp.discovery import discover_server
-from plans.tools.mcp.health import configured_servers
+from plans.tools.mcp.health import RemoteTool, configured_servers
 from plans.tools.registry import call_tool, registered_tools
 from tests.failsoft.redaction.made_up import make
 from tests.plans.tools.servers.scripted import Script, Site, serving, text, tool
@@ -325,3 +326,27 @@ def test_a_server_on_one_of_the_addresses_of_its_name_is_found(
     settings.FAILSOFT_MCP_SERVERS = {"web": {"url": url, "allow_private": True}}
     for _ in range(3):
         assert discover_server("web").error == ""
+
+
+def test_a_call_on_a_connection_that_another_call_ended_is_made_on_a_new_one(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, closed = calling._check_tool, list[connections.Connection]()
+
+    def close_first(remote: RemoteTool, connection: connections.Connection) -> None:
+        check(remote, connection)
+        if not closed:
+            closed.append(connection)
+            connection.close()
+            connections.wait_for(asyncio.sleep(0.5), 5, lambda: False)
+
+    monkeypatch.setattr(calling, "_check_tool", close_first)
+    assert output("web.order")["text"] == "done"
+    assert site.script.calls() == 1
+
+
+def test_tools_beyond_the_most_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_TOOLS", 1)
+    found = discover_server("web")
+    assert list(found.tools) == ["web.ask"]
+    assert found.left_out == {"order": "only the first 1 tools are used"}
