@@ -26,7 +26,7 @@ ENDINGS = {"length": ParseErrorType.TRUNCATED, "block": ParseErrorType.REFUSAL}
 GAPS = re.compile(r"[_\-\s]+")
 # A status in a text: first in it, or behind the word that SDKs put before it.
 STATUS = re.compile(
-    r"(?:^\W{0,2}|\b(?:error code|status[ _]?code|status|http(?:/[0-9.]+)?|code)\W{0,4})"
+    r"(?:^\W{0,2}|error\W{1,4}|\b(?:status[ _]?code|status|http(?:/[0-9.]+)?|code)\W{0,4})"
     r"([45][0-9]{2})\b",
     re.IGNORECASE,
 )

@@ -23,6 +23,7 @@ TIMEOUT, LIMITED, OTHER = "timeout", "rate_limited", "provider_error"
         (CallError(None, None, ("DEADLINE_EXCEEDED: 4.5 s",)), TIMEOUT),
         (CallError(None, None, ("HTTP/1.1 504 Gateway Time-out",)), TIMEOUT),
         (CallError("AI_APICallError", None, ("Rate limit reached for gpt-4o",)), LIMITED),
+        (CallError("Error: 429 scripted", None, ("Error: 429 scripted",)), LIMITED),
         # A status decides before words, a telling name before a status.
         (CallError(None, None, ("Error code: 500 - upstream timed out",)), OTHER),
         (CallError("TimeoutError", "500"), TIMEOUT),

@@ -123,8 +123,16 @@ def test_claude_code_tells_the_status_of_a_failed_call() -> None:
     assert event.attributes["call_error_type"] == CallErrorType.RATE_LIMITED
 
 
-def test_the_langchain_callback_of_langfuse_tells_details_beside_the_totals() -> None:
-    usage = {"input": 23, "output": 12, "input_cache_read": 8, "output_reasoning": 5}
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"input_cache_read": 5, "input_cache_creation": 3, "output_reasoning": 5},
+        {"input_cached_tokens": 8, "output_reasoning_tokens": 5},
+    ],
+    ids=["callback for LangChain", "SDK for JavaScript"],
+)
+def test_langfuse_tells_details_beside_the_totals(details: dict[str, int]) -> None:
+    usage = {"input": 23, "output": 12, **details}
     told = {
         **LANGFUSE,
         "langfuse.observation.usage_details": json.dumps({**usage, "total": 48}),
