@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, timedelta, tzinfo
+from smtplib import SMTPException
 from typing import Any
 
 import structlog
@@ -142,6 +143,13 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         mail: EmailMessage = super().render_mail(*given, **options)
         mail.extra_headers = {**own_headers(), **mail.extra_headers}
         return mail
+
+    def send_mail(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - allauth's
+        """Send a mail of allauth; a page answers the same whether it could be sent or not."""
+        try:
+            super().send_mail(*given, **options)
+        except (SMTPException, OSError) as error:
+            logger.error("account_mail_not_sent", error=type(error).__name__)  # noqa: TRY400
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Whether the session has an open invitation."""

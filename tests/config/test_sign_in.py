@@ -2,6 +2,7 @@
 
 import time
 from io import StringIO
+from socket import create_server
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -281,6 +282,17 @@ def test_an_unknown_address_gets_no_mail_and_the_same_answer(ada: Any) -> None:
     responses = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
     assert len({answer.headers["Location"] for answer in responses}) == 1
     assert len(mail.outbox) == 1
+
+
+def test_an_address_is_not_given_away_by_a_mail_server_that_is_down(
+    ada: Any, settings: Any
+) -> None:
+    settings.EMAIL_BACKEND = "diagnostics.outbound.smtp.EmailBackend"
+    with create_server(("127.0.0.1", 0)) as closed:
+        settings.EMAIL_HOST, settings.EMAIL_PORT = closed.getsockname()[:2]
+    path = "/accounts/password/reset/"
+    responses = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
+    assert [answer.status_code for answer in responses] == [302, 302]
 
 
 def test_a_command_replaces_a_password_and_ends_every_session(ada: Any) -> None:

@@ -57,6 +57,7 @@ _SPACE = "\N{ZERO WIDTH SPACE}"
 # It adds markup or a line end to a title that it puts into the text.
 TITLE_ROOM = 32
 Order = Mapping[str, Any]
+Heard = requests.Response | requests.RequestException
 
 
 def main() -> None:
@@ -73,27 +74,32 @@ def main() -> None:
     json.dump(answer, sys.stdout)
 
 
-def listen() -> list[requests.Response]:
-    """Return the list that every HTTP answer to this process is added to from now on."""
-    answers: list[requests.Response] = []
+def listen() -> list[Heard]:
+    """Return the list that every HTTP answer to this process, or its lack, is added to."""
+    answers: list[Heard] = []
     send_plainly = requests.Session.send
 
     def send_and_note(*given: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - as requests has them
-        answers.append(send_plainly(*given, **options))
-        return answers[-1]
+        try:
+            answer = send_plainly(*given, **options)
+        except requests.RequestException as error:
+            answers.append(error)
+            raise
+        answers.append(answer)
+        return answer
 
     requests.Session.send = send_and_note  # type: ignore[method-assign]
     return answers
 
 
-def _give_up(seconds: float, answers: Sequence[requests.Response]) -> None:
+def _give_up(seconds: float, answers: Sequence[Heard]) -> None:
     """End this process, whatever it waits for: its start on a busy machine is not counted."""
     json.dump(_refused(f"no answer within {seconds:g} s", answers), sys.stdout)
     sys.stdout.flush()
     os._exit(0)
 
 
-def send(order: Order, answers: Sequence[requests.Response] = ()) -> dict[str, Any]:
+def send(order: Order, answers: Sequence[Heard] = ()) -> dict[str, Any]:
     """Send a message.
 
     The order: `address`, `title`, `body`, its `links`, `tone`, `attributes` of the service, the
@@ -112,11 +118,15 @@ def send(order: Order, answers: Sequence[requests.Response] = ()) -> dict[str, A
     return {"error": "", "service": str(service.service_name)}
 
 
-def _refused(words: str, answers: Sequence[requests.Response] = ()) -> dict[str, Any]:
+def _refused(words: str, answers: Sequence[Heard] = ()) -> dict[str, Any]:
     """Return why it was not sent, with the words of the last answer."""
-    if not answers:
-        return {"error": words, "status": 0, "retry_after": ""}
-    last, body = answers[-1], answers[-1].content or b""
+    last = answers[-1] if answers else None
+    if not isinstance(last, requests.Response):
+        # The kind of exception: its text holds the address.
+        cause = getattr(last.args[0], "reason", last) if last and last.args else last
+        text = f"{words} ({type(cause).__name__})" if last else words
+        return {"error": text, "status": 0, "retry_after": ""}
+    body = last.content or b""
     in_body, reason = _RETRY_AFTER.search(body), _ERROR.search(body)
     if last.ok:
         body = reason[0] if reason else b""

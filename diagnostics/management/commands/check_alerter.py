@@ -61,6 +61,6 @@ def _try_to_mail(faults: list[str]) -> bool:
             headers=own_headers(),
         )
         return bool(message.send())
-    except (SMTPException, OSError) as error:
+    except (SMTPException, OSError, ValueError) as error:
         faults.append(redact(f"the mail was refused: {type(error).__name__}: {error}", LONGEST))
         return isinstance(error, SomeRecipientsRefused)

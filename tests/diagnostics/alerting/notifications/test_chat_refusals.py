@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from socket import create_server
 from typing import Any
 from urllib.parse import unquote
 
@@ -91,6 +92,16 @@ def test_a_refusal_is_worded_by_the_service_and_final_by_its_status(
     with pytest.raises(SendError, match=answer.decode()) as refusal:
         post("slack")
     assert refusal.value.is_final is is_final
+
+
+def test_a_connection_that_fails_says_how_and_repeats_no_address(
+    sink: Sink, post: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with create_server(("127.0.0.1", 0)) as closed:
+        monkeypatch.setattr(sink, "port", closed.getsockname()[1])
+    with pytest.raises(SendError, match="NewConnectionError") as refusal:
+        post("slack")
+    assert "services" not in str(refusal.value)
 
 
 def test_a_refusal_with_status_200_repeats_its_reason_and_nothing_else(

@@ -185,6 +185,14 @@ def test_check_alerter_names_an_address_that_its_own_mail_was_refused_for(
     assert taken_by(mailbox) == [[ANN]]
 
 
+def test_check_alerter_names_faults_though_its_own_address_is_none(
+    project: Project, mailbox: Mailbox, settings: Settings
+) -> None:
+    settings.FAILSOFT_ALERTER_MAIL = f"{ANN}; {BOB}"
+    with pytest.raises(CommandError, match="the mail was refused: ValueError"):
+        call_command("check_alerter")
+
+
 def test_sending_again_asks_only_for_those_who_have_not_got_it(
     project: Project, mailbox: Mailbox, client: Client
 ) -> None:
