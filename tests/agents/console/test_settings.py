@@ -519,6 +519,8 @@ def test_a_test_tries_each_output_mode_of_the_settings(admin: Client, project: P
     check = ModelCheck.objects.get()
     assert check.fault == "provider_error"
     assert check.said.startswith("Output mode Schema: the provider answered 400")
+    form = admin.get(reverse("change_model", args=[model.provider_id, model.pk]))
+    assert "Test now tries each of them." in form.text
     formats = [body.get("response_format", {}).get("type") for body in asked]
     assert formats == ["json_object", None, "json_schema"]
     # OpenAI demands it in this mode.
