@@ -2,7 +2,6 @@
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
@@ -125,13 +124,13 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
 
     def clean_base_url(self) -> str:
         """Accept http and https only, and the script of a scripted provider."""
-        address: str = self.cleaned_data["base_url"].strip()
+        address = without_secret(self.cleaned_data["base_url"].strip())
         # What the SDK appends itself is often copied with the rest.
         for ending in APPENDED.get(self.cleaned_data.get("adapter", ""), ()):
             address = address.rstrip("/").removesuffix(ending)
         if address and not address.startswith(("http://", "https://", "file:/")):
             raise ValidationError("Must start with https:// or http://")
-        if address.startswith("http") and urlsplit(address).query:
+        if address.startswith("http") and "?" in address:
             raise ValidationError(
                 "Leave out what follows the question mark. For Azure, enter"
                 " https://NAME.openai.azure.com/openai/v1."
@@ -145,7 +144,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
                 raise ValidationError(f"{error}: {PRIVATE_HINT}") from error
             except ForbiddenAddressError:
                 pass  # A call says what is wrong with it.
-        return without_secret(address)
+        return address
 
 
 class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
