@@ -50,6 +50,7 @@ class Fleet:
         self.database_url = database_url
         (folder / "keys").mkdir()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._words: dict[str, tuple[str, ...]] = {}
         self._broker: ExitStack = ExitStack()
         self.env = {
             **os.environ,
@@ -86,6 +87,7 @@ class Fleet:
         self._start("beat", *CELERY, "beat", "--schedule", schedule, "--pidfile=")
 
     def _start(self, name: str, *words: str) -> None:
+        self._words[name] = words
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, "-m", *words],
@@ -160,8 +162,18 @@ class Fleet:
     def await_end(self, runs: list[UUID], seconds: float = 240) -> None:
         """Wait until runs have ended."""
         query = "SELECT id, state, starts FROM plans_run WHERE id = ANY(%s) AND meta IS NULL"
-        ended = eventually(lambda: not self.ask(query, runs), seconds)
-        assert ended, (self.ask(query, runs), self.tail())
+
+        def have_ended() -> bool:
+            self._restart_ended()
+            return not self.ask(query, runs)
+
+        assert eventually(have_ended, seconds), (self.ask(query, runs), self.tail())
+
+    def _restart_ended(self) -> None:
+        """Restart what ended by itself, as a supervisor does: a stalled worker ends (C9)."""
+        for name, process in list(self.processes.items()):
+            if process.poll() is not None:
+                self._start(name, *self._words[name])
 
     def tail(self) -> str:
         """Return the last lines of every log."""
