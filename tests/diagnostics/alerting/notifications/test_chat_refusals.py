@@ -23,7 +23,7 @@ LONG = {
     "links": LINKS,
 }
 # One of each kind every day; the others run in `make nightly`.
-DAILY = {"discord", "slack?blocks=yes"}
+DAILY = ("discord", "slack?blocks=yes")
 LIMITED = (*DAILY, "gchat", "ntfy", "opsgenie", "slack", "tgram", "workflows")
 PAGERS = ("firehydrant", "ilert", "incidentio", "pagerduty", "pagertree", "signl4", "splunk")
 
