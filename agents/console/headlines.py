@@ -58,13 +58,13 @@ def goal_headline(
 
 def queued_words(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
     """Say what a queued goal waits for: a worker, its provider, or a circuit breaker."""
-    if evaluation.get("reason") != "circuit_open":
-        is_asked = "retry_at" in evaluation
-        waits_for = "Waiting: the provider asked to call again later"
-        return waits_for if is_asked else "Queued: waiting for a worker"
-    if is_isolated:
-        return "Waiting: the model is isolated; close its circuit breaker to continue"
-    return "Waiting: the model's circuit breaker is open"
+    if evaluation.get("reason") == "circuit_open":
+        if is_isolated:
+            return "Waiting: the model is isolated; close its circuit breaker to continue"
+        return "Waiting: the model's circuit breaker is open"
+    if "retry_at" in evaluation:
+        return "Waiting: the provider asked to call again later"
+    return "Queued: waiting for a worker"
 
 
 def running_words(phase: str, attempts: int) -> str:
