@@ -151,11 +151,11 @@ class _Shell:
         return self._store_invalid(row, parsed, written)
 
     def _wait(self, row: Attempt, error: ProviderError | None) -> CallFailed | None:
-        """Forget the attempt if the provider asked for a wait that the goal has time for.
+        """Forget the attempt if the provider is worth a wait that the goal has time for.
 
         It is made again then, as the transport repeats it after short waits.
         """
-        wait = error.retry_after_seconds if error and error.is_retryable else None
+        wait = error.wait_seconds if error else None
         if error is None or wait is None or not can_wait(self.goal, wait):
             return None
         logger.warning(

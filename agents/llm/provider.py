@@ -84,10 +84,19 @@ class ProviderError(Exception):
 
     error_type: ClassVar[CallErrorType] = CallErrorType.PROVIDER_ERROR
     is_retryable: ClassVar[bool] = False
+    usual_wait_seconds: ClassVar[float | None] = None
 
     def __init__(self, message: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def wait_seconds(self) -> float | None:
+        """Return how long a goal waits, as asked or as usual; None: waiting does not help."""
+        if not self.is_retryable:
+            return None
+        asked = self.retry_after_seconds
+        return self.usual_wait_seconds if asked is None else asked
 
 
 class CallTimeoutError(ProviderError):
@@ -101,6 +110,8 @@ class RateLimitedError(ProviderError):
 
     error_type = CallErrorType.RATE_LIMITED
     is_retryable = True
+    # Most limits are of a minute, and part of it is over.
+    usual_wait_seconds = 20.0
 
 
 class NoCreditError(RateLimitedError):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ from agents.llm.provider import (
     RefusedContentError,
 )
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
+from diagnostics.outbound.retry_after import find_retry_after, read_retry_after
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
 
@@ -76,16 +78,6 @@ def _wait_before_retry(error: Exception) -> bool | float:
         return True
     # A longer wait would block a worker; the attempt fails instead.
     return error.retry_after_seconds if error.retry_after_seconds <= MAX_WAIT_SECONDS else False
-
-
-def read_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `Retry-After`; None if it is absent or not a number of seconds."""
-    try:
-        seconds = float(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    # The comparison is false for NaN, and excludes infinity.
-    return seconds if 0 <= seconds < float("inf") else None
 
 
 # Where a refusal says why: OpenRouter, of the provider behind it; OpenAI and Google; Anthropic,
@@ -207,8 +199,10 @@ def _translate_response(response: httpx.Response) -> ProviderError:
     body = None
     with suppress(ValueError):  # Often a page of a proxy.
         body = response.json()
-    wait = read_retry_after(response.headers)
-    return _fault_of(response.status_code, with_reason(message, body), body, wait)
+    asked = find_retry_after(response.headers, response.content)
+    wait = read_retry_after(asked, datetime.now(UTC))
+    seconds = None if wait is None else wait.total_seconds()
+    return _fault_of(response.status_code, with_reason(message, body), body, seconds)
 
 
 def translate_error(message: str, body: Mapping[str, Any]) -> ProviderError:

@@ -21,12 +21,13 @@ from django.db.models.functions import Coalesce
 
 from diagnostics import clock
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.senders import Receipts, SendError, Sending, accepted, read_wait, waiting
+from diagnostics.alerting.senders import Receipts, SendError, Sending, accepted, waiting
 from diagnostics.alerting.senders.chat import prepare_chat
 from diagnostics.alerting.senders.mail import prepare_mail, probe_mail
 from diagnostics.alerting.senders.webhook import prepare_webhook, probe_webhook
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import CredentialError, WorkingKeyError
+from diagnostics.outbound.retry_after import read_retry_after
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of
 from diagnostics.store.deadlines import OutOfTimeError, deadline
@@ -213,7 +214,7 @@ def _record_failure(row: Notification, error: BaseException) -> None:
     with transaction.atomic():
         receipts = answer.receipts
         now, changes = clock.now(), _receipt_changes(row, receipts)
-        asked_wait = read_wait(answer.retry_after, now)
+        asked_wait = read_retry_after(answer.retry_after, now) or timedelta()
         is_answered = answer.is_final or (bool(receipts) and not waiting(receipts))
         is_over = pause is None or row.reason in ONCE or is_answered
         ended = _held(row).update(

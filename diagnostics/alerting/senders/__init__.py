@@ -8,8 +8,6 @@ Of HTTP the status counts, by the table below, and how long `Retry-After` asks t
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
-from email.utils import parsedate_to_datetime
 
 Receipts = Mapping[str, str]
 ACCEPTED = "250"
@@ -18,7 +16,6 @@ Sending = Callable[[], str]
 # The same message is refused again, or its receiver is gone. Others may end: a receiver that is
 # being deployed answers 404, and whoever corrects an address wants what waited.
 FINAL_STATUSES = frozenset({400, 410, 413, 414, 415, 422, 431})
-LONGEST_WAIT = timedelta(hours=6)
 
 
 def accepted(receipts: Receipts) -> list[str]:
@@ -64,15 +61,3 @@ class SendError(Exception):
         self.receipts = receipts or {}
         self.is_final = status in FINAL_STATUSES
         self.retry_after = retry_after
-
-
-def read_wait(retry_after: str, now: datetime) -> timedelta:
-    """Return how long `Retry-After` asks to wait: seconds or a date (RFC 9110, 10.2.3)."""
-    try:
-        if retry_after.replace(".", "", 1).isdecimal():
-            asked = timedelta(seconds=min(float(retry_after), LONGEST_WAIT.total_seconds()))
-        else:
-            asked = parsedate_to_datetime(retry_after) - now
-    except (ValueError, TypeError):
-        return timedelta()
-    return min(max(asked, timedelta()), LONGEST_WAIT)

@@ -40,6 +40,7 @@ from diagnostics.alerting.senders.chat_services import (
     native_scheme,
 )
 from diagnostics.outbound.addresses import ForbiddenAddressError, is_public
+from diagnostics.outbound.retry_after import find_retry_after
 
 SOCKET_SECONDS = 5.0
 LIFE_SECONDS = 60
@@ -50,7 +51,6 @@ SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
 # All that is repeated of an answer of 200, which may hold a token.
 _ERROR = re.compile(rb'"(?:error|message|description)"\s*:\s*"[^"]*"')
-_RETRY_AFTER = re.compile(rb'"retry_after"\s*:\s*([\d.]+)')
 # What a service would take for a call to everybody: it comes from names of models and runs.
 _MENTION = re.compile(r"@(?=[\w*&!])|<(?=!|users/)")
 _SPACE = "\N{ZERO WIDTH SPACE}"
@@ -127,11 +127,11 @@ def _refused(words: str, answers: Sequence[Heard] = ()) -> dict[str, Any]:
         text = f"{words} ({type(cause).__name__})" if last else words
         return {"error": text, "status": 0, "retry_after": ""}
     body = last.content or b""
-    in_body, reason = _RETRY_AFTER.search(body), _ERROR.search(body)
+    wait = find_retry_after(last.headers, body)
     if last.ok:
+        reason = _ERROR.search(body)
         body = reason[0] if reason else b""
     text = f"{words}: {body.decode('utf-8', 'replace')}".rstrip(": \n")
-    wait = last.headers.get("Retry-After") or (in_body[1].decode() if in_body else "")
     return {"error": text[:ERROR_CHARACTERS], "status": last.status_code, "retry_after": wait}
 
 

@@ -92,6 +92,10 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         [Fault(429, "3600")],
         Course((failed("rate_limited"),), "provider_failed"),
     ),
+    "429 that names no time, then good": (
+        [Fault(429)] * 3 + [Say(PLAN)],
+        Course((VALID,), "ok_first"),
+    ),
     "503 twice, then good": (
         [Fault(503), Fault(503), Say(PLAN)],
         Course((VALID,), "ok_first", retries=2),

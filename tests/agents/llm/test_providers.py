@@ -292,6 +292,33 @@ def test_faults_are_told_by_kind(
         assert caught.value.retry_after_seconds == 3
 
 
+GOOGLE_LIMIT = {
+    "error": {
+        "code": 429,
+        "status": "RESOURCE_EXHAUSTED",
+        "message": "quota",
+        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.07s"}],
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "seconds"),
+    [
+        pytest.param({"Retry-After": "Thu, 01 Jan 2099 00:00:00 GMT"}, {}, 21_600, id="a date"),
+        pytest.param({}, [GOOGLE_LIMIT], 34.07, id="in the body"),
+        pytest.param({}, {"error": {"message": "slow down"}}, None, id="nowhere"),
+    ],
+)
+def test_a_provider_may_name_the_wait_in_each_of_the_usual_places(
+    wire: Wire, headers: dict[str, str], body: Any, seconds: float | None
+) -> None:
+    wire.status, wire.headers, wire.body = 429, headers, body
+    with pytest.raises(RateLimitedError) as caught:
+        openai_at(wire).complete(ask())
+    assert caught.value.retry_after_seconds == seconds
+
+
 SECRET = "sk-proj-" + token_urlsafe(32)
 
 

@@ -8,7 +8,6 @@ from diagnostics.alerting.delivery import PAUSES, next_pause
 from diagnostics.alerting.notification_facts import APART, COLLECT, digest_due, summarise
 from diagnostics.alerting.reminders import ChannelHistory, is_due_again
 from diagnostics.alerting.routing import Listener, Occasion, QuietHours, RoutingResult, decide
-from diagnostics.alerting.senders import LONGEST_WAIT, read_wait
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -120,25 +119,6 @@ def test_what_a_channel_is_told(
 def test_tries_are_1_5_15_60_minutes_and_6_hours_apart() -> None:
     pauses = [next_pause(tries) for tries in range(1, len(PAUSES) + 2)]
     assert pauses == [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, None]
-
-
-@pytest.mark.parametrize(
-    ("retry_after", "wait"),
-    [
-        pytest.param("", timedelta(), id="not named"),
-        pytest.param("120", 2 * MINUTE, id="seconds"),
-        pytest.param("0.75", timedelta(seconds=0.75), id="a part of a second, as Discord says"),
-        pytest.param("Wed, 01 Jul 2026 12:01:00 GMT", MINUTE, id="a date"),
-        pytest.param("Wed, 01 Jul 2026 11:00:00 GMT", timedelta(), id="a date of the past"),
-        pytest.param("9" * 400, LONGEST_WAIT, id="for ever"),
-        pytest.param("Wed, 01 Jul 2099 12:00:00 GMT", LONGEST_WAIT, id="for decades"),
-        pytest.param("soon", timedelta(), id="nothing that is known"),
-    ],
-)
-def test_a_receiver_may_ask_to_wait_for_hours_but_not_for_ever(
-    retry_after: str, wait: timedelta
-) -> None:
-    assert read_wait(retry_after, NOON) == wait
 
 
 @pytest.mark.parametrize(
