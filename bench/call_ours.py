@@ -7,8 +7,8 @@ recorded    `generate_plan_with_retry` with its rows, events, breakers and lease
 import sys
 from collections.abc import Callable
 
+from agents.cycle.plan_node import generate_plan_with_retry
 from agents.cycle.planner_input import request_of
-from agents.cycle.planning import generate_plan_with_retry
 from agents.goals.claims import GoalClaim, claim_goal
 from agents.goals.submission import submit_goal
 from agents.llm.models import LanguageModel, Provider

@@ -1,7 +1,7 @@
-"""Format and parse figures: units, spaces, signs and digits."""
+"""Format and parse figures: units, spaces, signs, digits, and times in a named zone."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
@@ -119,3 +119,26 @@ def write_usd(amount: Decimal | None) -> str:
 
 def _decimals(amount: Decimal) -> int:
     return -int(amount.as_tuple().exponent)
+
+
+FORMATS = {
+    "clock": "%H:%M:%S",
+    "minute": "%H:%M",
+    "day": "%-d %b %H:%M",
+    "date": "%-d %b %Y %H:%M",
+    "full": "%Y-%m-%d %H:%M:%S",
+}
+
+
+def write_moment(
+    at: datetime, form: str = "date", zone: tzinfo = UTC, now: datetime | None = None
+) -> str:
+    """Format a time in a zone, with the zone's name: `22 Nov 2026 20:40 Europe/Berlin`.
+
+    `lately` includes the day only if it is not that of `now`; `ago` is the same.
+    """
+    local = at.astimezone(zone)
+    if form in ("lately", "ago"):
+        is_today = now is not None and local.date() == now.astimezone(zone).date()
+        form = "minute" if is_today else "day"
+    return f"{local.strftime(FORMATS[form])} {zone}"

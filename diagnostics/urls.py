@@ -93,7 +93,7 @@ from diagnostics.settings.members import invitation
 from diagnostics.settings.projects import switch_project
 from diagnostics.settings.redaction import redact_again, redaction, switch_rule
 from diagnostics.settings.saved_views import change, save, views
-from diagnostics.web.help_pages import help_page
+from diagnostics.web.navigation import help_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", now, name="now"),

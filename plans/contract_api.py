@@ -17,9 +17,14 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Resource
-from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES, PlanPayload
+from failsoft.plans.contract import (
+    CONTRACT_VERSION,
+    MAX_PAYLOAD_BYTES,
+    NAMES,
+    PlanPayload,
+    contract_schema,
+)
 from failsoft.plans.results import validate_results
-from failsoft.plans.schemas import NAMES, contract_schema
 from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from plans.bodies import LocatedFault, describe_violations, read_json_body

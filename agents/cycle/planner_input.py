@@ -3,7 +3,7 @@
 from typing import Any
 
 from agents.actions.applying import describe_things
-from agents.fix_patterns.records import hints_for
+from agents.fix_patterns.store import hints_for
 from agents.goals.events import schema_of
 from agents.goals.models import Goal
 from agents.goals.policies import offers_for

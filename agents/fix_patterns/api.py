@@ -10,9 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import known_pattern, known_patterns, policy_of
 from agents.fix_patterns.status import PatternMode, PatternStatus
-from agents.fix_patterns.store import DECISIONS, set_mode
+from agents.fix_patterns.store import DECISIONS, known_pattern, known_patterns, policy_of, set_mode
 from agents.goals.bodies import RefusedGoal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope

@@ -9,28 +9,39 @@ Rows of patterns are locked in the order of their ids, so that concurrent transa
 each other and never deadlock.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from functools import partial, reduce
 from operator import or_
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
-from agents.fix_patterns.records import policy_of
 from agents.fix_patterns.recoveries import Recovery, patterns_of
-from agents.fix_patterns.status import DEMO, MAX_PATTERNS, PatternMode, PatternPolicy, is_stale
+from agents.fix_patterns.status import (
+    DEMO,
+    MAX_PATTERNS,
+    PatternMode,
+    PatternPolicy,
+    PatternStatus,
+    choose_hints,
+    is_stale,
+    is_withheld,
+    status_of,
+)
 from agents.goals.models import Attempt, Goal
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, identity_of, note
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema, reread
+from failsoft.retry.prompts import Hint
 
 logger = structlog.get_logger(__name__)
 
@@ -195,3 +206,52 @@ def _decider(row: FixPattern, actor: Actor) -> str:
 
 def _actor_name(actor: Actor) -> str:
     return clean_text(identity_of(actor)[1])[:ACTOR_CHARACTERS]
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """The hints of a first prompt, and the patterns that are withheld from it."""
+
+    chosen: tuple[Hint, ...] = ()
+    withheld: tuple[int, ...] = ()
+
+
+def policy_of(project_id: int) -> PatternPolicy:
+    modes = FixPolicy.objects.filter(project_id=project_id).values_list("mode")
+    (mode,) = modes.first() or (FixPolicy.Mode.AUTO,)
+    return PatternPolicy(
+        PatternMode(mode),
+        timedelta(days=settings.FAILSOFT_FIX_PATTERN_EXPIRY_DAYS),
+        settings.FAILSOFT_FIX_PATTERN_WITHHELD_PERCENT,
+    )
+
+
+def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
+    """Return the hints for the first prompt of a goal's cycle."""
+    patterns = FixPattern.objects.filter(project_id=goal.project_id, schema=schema)
+    rows = list(patterns.exclude(decided_by=DEMO))
+    if not rows:
+        return Hints()
+    policy = policy_of(goal.project_id)
+    hints = choose_hints(rows, policy, clock.now())
+    if is_withheld(goal.correlation_id, policy):
+        return Hints(withheld=tuple(hint.pattern_id for hint in hints))
+    return Hints(hints)
+
+
+ORDER = tuple(
+    PatternStatus(name) for name in ("waiting", "active", "learning", "expired", "rejected")
+)
+
+
+def known_patterns(project_id: int, policy: PatternPolicy) -> Sequence[FixPattern]:
+    """Return a project's patterns with their status: waiting ones first, then by successes."""
+    rows = FixPattern.objects.filter(project_id=project_id)
+    patterns = [known_pattern(row, policy, clock.now()) for row in rows]
+    return sorted(patterns, key=lambda row: (ORDER.index(row.standing), -row.successes, row.pk))
+
+
+def known_pattern(row: FixPattern, policy: PatternPolicy, now: datetime) -> FixPattern:
+    row.standing = status_of(row, policy, now)
+    row.expires_at = row.last_success_at + policy.expiry
+    return row

@@ -7,9 +7,8 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import known_patterns, policy_of
 from agents.fix_patterns.status import MAX_HINTS, NEEDED_SUCCESSES, PatternMode, PatternStatus
-from agents.fix_patterns.store import DECISIONS, set_mode
+from agents.fix_patterns.store import DECISIONS, known_patterns, policy_of, set_mode
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.views import return_url
 from diagnostics.store.fingerprints import normalise_pointer

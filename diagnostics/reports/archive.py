@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
-from diagnostics.outbound.mail_merge import MailMerge
+from diagnostics.outbound.mail import MailMerge
 from diagnostics.redaction.rescrub import mask_document
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.reports.document import ReportDocument, has_news

@@ -21,7 +21,7 @@ from django.db.models.functions import RowNumber
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.delivery import next_pause
-from diagnostics.outbound.mail_merge import Copy, MailMerge
+from diagnostics.outbound.mail import Copy, MailMerge
 from diagnostics.outbound.smtp import answers_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.redaction.rules import texts_of

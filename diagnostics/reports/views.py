@@ -14,8 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.crypto import get_random_string
 
 from diagnostics import clock
-from diagnostics.figures import read_number
-from diagnostics.moments import write_moment
+from diagnostics.figures import read_number, write_moment
 from diagnostics.outbound.mail import make_message_id, render_html, render_text
 from diagnostics.reports.archive import PERSONAL, letter_of, mail_merge_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm

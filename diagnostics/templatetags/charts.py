@@ -11,7 +11,7 @@ from django.utils.timezone import get_current_timezone
 
 from diagnostics.figures import percent, points
 from diagnostics.queries.matrix import Excess
-from diagnostics.web.charts import bars, evidence, intervals, plan_graph, series, strips
+from diagnostics.web.charts import bars, plan_graph, series, strips
 from diagnostics.web.charts.marks import shape_of
 
 register = template.Library()
@@ -40,7 +40,7 @@ def _path(style: str, path: str) -> SafeString | str:
     return format_html('<path class="{}" d="{}"/>', style, path) if path else ""
 
 
-def _interval(drawn: intervals.IntervalBar) -> SafeString:
+def _interval(drawn: bars.IntervalBar) -> SafeString:
     base = _path("base", f"M{drawn.base_x} 2v16" if drawn.base_x is not None else "")
     places = drawn.low_x, drawn.range_width, base, drawn.x
     return format_html(INTERVAL, drawn.tone, drawn.width, drawn.text, drawn.grid, *places)
@@ -56,15 +56,15 @@ def _bars(drawn: bars.Bars) -> SafeString:
 
 
 DRAWINGS: Mapping[str, tuple[Callable[..., object], str | Callable[[Any], SafeString]]] = {
-    "interval_bar": (intervals.interval_bar, _interval),
-    "difference_bar": (intervals.difference_bar, _interval),
+    "interval_bar": (bars.interval_bar, _interval),
+    "difference_bar": (bars.difference_bar, _interval),
     "axis": (lambda scale: scale, "axis"),
     "sparkline": (bars.sparkline, _bars),
     "columns": (bars.columns, _bars),
     "shares": (bars.shares, "shares"),
     "series_chart": (_series_chart, "series"),
     "small_chart": (_series_chart, "small"),
-    "evidence_strip": (evidence.draw_evidence, "evidence"),
+    "evidence_strip": (strips.draw_evidence, "evidence"),
     "strip": (strips.strip, "strip"),
     "looks": (strips.evaluation_strip, "strip"),
     "plan_graph": (plan_graph.plan_graph, "plan_graph"),

@@ -22,7 +22,7 @@ from diagnostics.accounts.models import Membership, Profile, Project
 from diagnostics.accounts.profiles import NOTICE_DISMISSED, THEME
 from diagnostics.alerting.dead_man import Alarm, alarm_of
 from diagnostics.alerting.wording import scope_words
-from diagnostics.moments import write_moment
+from diagnostics.figures import write_moment
 from diagnostics.selection.query_language import write_term
 from diagnostics.web.access import OF_PAGE, chosen_project, draft_of, memberships_of
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS

@@ -9,9 +9,8 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
-from diagnostics.figures import plural, rate_percent
+from diagnostics.figures import plural, rate_percent, write_moment
 from diagnostics.ingest.deploy_items import ObservedKind
-from diagnostics.moments import write_moment
 from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.web.charts.marks import Tone

@@ -2,9 +2,14 @@
 
 Documented in docs/architecture/plan-execution-contract.md, with golden cases in
 tests/contract/. Every change of meaning increments CONTRACT_VERSION.
+
+The JSON Schemas in `*.schema.json` beside this file accept every document that the validators
+accept. Rules beyond shape (dependencies, sequences, sums of counts) only the validators check.
 """
 
+import json
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
@@ -147,3 +152,13 @@ class Meta(BaseModel):
     def as_row(self) -> dict[str, Any]:
         """Return the entry in the format of the contract."""
         return self.model_dump(mode="json")
+
+
+NAMES = ("payload", "results")
+
+
+def contract_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of `payload` or `results`."""
+    text = Path(__file__).with_name(f"{name}.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

@@ -31,10 +31,9 @@ from failsoft.plans.resolution import PlannedStep
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import RunClaim
-from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.group_commit import open_commit
 from plans.runs.loading import read_plan, read_rows
-from plans.runs.records import final_results, progress_of
+from plans.runs.records import end_columns, final_results, progress_of, report_end, settle_end
 from plans.runs.step_calls import (
     admit_unknown,
     has_side_effects,

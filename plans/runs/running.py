@@ -19,9 +19,9 @@ from plans.models.run import Run, RunStep
 from plans.runs import distributed as distributed_runner
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, claim_poisoned, claim_run, lease
-from plans.runs.ending import POISON
 from plans.runs.inline import InlineRun
 from plans.runs.pinning import find_misfit, refuse
+from plans.runs.records import POISON
 from plans.runs.step_completion import settling, silent_steps
 from plans.runs.submission import QUEUE, enqueue_run
 

@@ -7,7 +7,7 @@ from failsoft.plans.contract import StepResult
 from failsoft.plans.execution import CallContext, Executed
 from failsoft.plans.resolution import PlannedStep
 from plans.models.run import Run
-from plans.runs.ending import POISON
+from plans.runs.records import POISON
 from plans.tools.registry import find_tool
 
 UNKNOWN_OUTCOME = "unknown_outcome"

@@ -27,9 +27,15 @@ from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
-from plans.runs.ending import end_columns, report_end, settle_end
 from plans.runs.loading import forget, plan_of
-from plans.runs.records import final_results, progress_of, read_result
+from plans.runs.records import (
+    end_columns,
+    final_results,
+    progress_of,
+    read_result,
+    report_end,
+    settle_end,
+)
 from plans.runs.step_calls import admit_unknown, interruption_fault, may_repeat
 from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK
 

@@ -21,8 +21,8 @@ from failsoft.plans.violations import quote
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
-from plans.runs.ending import POISON
 from plans.runs.loading import NAME_BYTES, ended_run, kept_payload, read_plan, read_rows
+from plans.runs.records import POISON
 from plans.runs.step_calls import UNKNOWN_OUTCOME
 from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run
 

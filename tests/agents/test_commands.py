@@ -15,7 +15,7 @@ from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import ApiKey, Membership, Project
 from tests.agents.conftest import ASK, FINISH, PLAN, Api, Planner, work_off
 
-SLEEP = "agents.management.waiting.time.sleep"
+SLEEP = "agents.management.time.sleep"
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from agents import management
 from agents.goals.models import Goal
-from agents.management import waiting
 from config.configuration import load_configuration
 from diagnostics.accounts.projects import ensure_default_project
 from plans.models.check import CompletionCheck
@@ -73,8 +73,8 @@ def test_s3_44_the_legacy_sample_keeps_working() -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work off what is enqueued where the command would wait."""
-    monkeypatch.setattr(waiting, "POLL_SECONDS", 0)
-    monkeypatch.setattr("agents.management.waiting.time.sleep", lambda seconds: work_off())
+    monkeypatch.setattr(management, "POLL_SECONDS", 0)
+    monkeypatch.setattr("agents.management.time.sleep", lambda seconds: work_off())
 
 
 def test_s3_43_on_a_running_stack_the_example_is_a_goal(db: None, at_once: None) -> None:

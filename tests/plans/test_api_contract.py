@@ -6,8 +6,7 @@ from django.test import Client
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from failsoft.plans.contract import CONTRACT_VERSION
-from failsoft.plans.schemas import NAMES, contract_schema
+from failsoft.plans.contract import CONTRACT_VERSION, NAMES, contract_schema
 
 
 @pytest.fixture

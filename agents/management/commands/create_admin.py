@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from agents.management.passwords import add_password_option, new_password
+from agents.management import add_password_option, new_password
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership
 from diagnostics.accounts.profiles import give_address

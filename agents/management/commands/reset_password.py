@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from agents.management.passwords import add_password_option, new_password
+from agents.management import add_password_option, new_password
 from diagnostics.accounts.audit_log import note
 
 

@@ -15,7 +15,7 @@ from agents.goals.records import goal_record
 from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import submit_goal
 from agents.goals.workflow_files import Located, Workflow, WorkflowError, read_workflow
-from agents.management.waiting import EXIT_CODES, show_goal, wait_for
+from agents.management import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management import print_json, require_project
 from diagnostics.redaction.redactor import redact

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 from agents.goals.records import goal_record, goal_summary
 from agents.goals.requests import RequestRefusedError
 from agents.goals.submission import submit_goal
-from agents.management.waiting import EXIT_CODES, show_goal, wait_for
+from agents.management import EXIT_CODES, show_goal, wait_for
 from diagnostics.accounts.projects import DEFAULT_SLUG
 from diagnostics.management import print_json, require_project
 

@@ -1,12 +1,19 @@
-"""Strips of cells: attempts, looks of a rule, alarms of a back-test; bad cells are taller."""
+"""Strips of cells: attempts, looks of a rule, alarms of a back-test; bad cells are taller.
+
+Below a chart, a line: what the detector `change` makes of each slot. Drawn is the evidence over
+that of an alarm: 1 is the line at which it fires. What is usual is the baseline of the chart.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
+from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.replay import KNOWN_CALLS, SERIES_OF_A_PROJECT
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.charts.scales import Tick, share_of
+from diagnostics.web.charts.scales import Scale, Tick, share_of
+from diagnostics.web.charts.series import WIDTH, SeriesChart, x_of
 
 MOST_CELLS = 24
 MOST_LOOKS, LOOK_PITCH, MOST_NAMED = 60, 4, 12
@@ -113,3 +120,71 @@ def fires(
     ticks = [Tick(place(at), f"{at:%-d %b}") for at in days]
     shown = [tick for tick in ticks if tick.place <= FIRES_WIDTH - LABEL]
     return Strip(FIRES_WIDTH, cells, words, shown)
+
+
+EVIDENCE_HEIGHT = 48
+EVIDENCE_TOP = 2.0
+"""Drawn up to twice the alarm."""
+EVIDENCE_AXIS = Scale(0.0, EVIDENCE_TOP, EVIDENCE_HEIGHT, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
+    """A slot since the onset, and the evidence at its end; 1 is the alarm."""
+
+    at: datetime
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStrip:
+    """A strip of 1000 by 48 units below a chart, and the same as rows and words.
+
+    The onset is that of the chart: an alarm weighs every minute of each series apart.
+    """
+
+    line: str
+    alarm_y: float
+    onset_x: float | None
+    steps: Sequence[EvidenceStep]
+    text: str
+    height: int = EVIDENCE_HEIGHT
+
+
+def draw_evidence(chart: SeriesChart) -> EvidenceStrip | None:
+    """Lay out the strip of a chart; None where nothing is known of what is usual."""
+    if chart.baseline is None or not chart.slots:
+        return None
+    levels, onset = _levels(chart, chart.baseline[0]), chart.onset
+    first = (onset.at - chart.since) // chart.width if onset else len(levels)
+    steps = [
+        EvidenceStep(chart.since + place * chart.width, level) for place, level in enumerate(levels)
+    ]
+    return EvidenceStrip(
+        line=_line(levels),
+        alarm_y=EVIDENCE_AXIS.position(1.0),
+        onset_x=x_of(chart, onset.at) if onset else None,
+        steps=steps[max(first, 0) :],
+        text=f"Evidence of degradation: {levels[-1]:.0%} of the alarm",
+    )
+
+
+def _levels(chart: SeriesChart, usual: float) -> list[float]:
+    """Return the evidence at the end of each slot, over the alarm."""
+    detector, levels = ChangeDetector(SERIES_OF_A_PROJECT), []
+    detector.learned.failed, detector.learned.calls = usual * KNOWN_CALLS, KNOWN_CALLS
+    seconds = chart.width.total_seconds()
+    for place, slot in enumerate(chart.slots):
+        begin = chart.since.timestamp() + place * seconds
+        detector.feed(begin, slot.runs, slot.degraded, seconds)
+        levels.append(round(min(max(detector.evidence / detector.alarm, 0.0), EVIDENCE_TOP), 3))
+    return levels
+
+
+def _line(levels: Sequence[float]) -> str:
+    """Evidence stands at the end of its slot; it begins at zero."""
+    wide = WIDTH / len(levels)
+    places = (
+        f"{n * wide:.1f} {EVIDENCE_AXIS.position(level)}" for n, level in enumerate(levels, start=1)
+    )
+    return f"M0 {EVIDENCE_AXIS.position(0.0)}L" + "L".join(places)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from failsoft.plans.schemas import NAMES, contract_schema
+from failsoft.plans.contract import NAMES, contract_schema
 
 
 class Command(BaseCommand):

@@ -159,7 +159,7 @@ def test_s4_18_the_second_of_three_actions_fails_and_the_others_are_applied(
 def test_s4_18_an_action_the_database_refuses_takes_no_other_with_it(
     goal: Goal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agents.actions.executors.secrets.token_hex", lambda _: "a" * 32)
+    monkeypatch.setattr("agents.actions.applying.secrets.token_hex", lambda _: "a" * 32)
     batch = apply_actions(goal, decoded(create(MILK, {"content": "bread"})))
     assert [item["content"] for item in batch.applied] == ["milk"]
     assert _codes(batch) == ["not_stored"]

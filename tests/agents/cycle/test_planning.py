@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from pytest_django import Settings
 
-from agents.cycle.planning import generate_plan_with_retry
+from agents.cycle.plan_node import generate_plan_with_retry
 from agents.cycle.running import run_goal
 from agents.goals.claims import claim_goal
 from agents.goals.models import Attempt, Goal

@@ -11,7 +11,7 @@ from agents.breakers.models import Breaker, BreakerTransition
 from agents.demo.loading import DEMO_PRICES, DemoCounts, load, remove
 from agents.demo.story import STORY
 from agents.fix_patterns.models import FixPattern
-from agents.fix_patterns.records import Hints, hints_for, known_patterns, policy_of
+from agents.fix_patterns.store import Hints, hints_for, known_patterns, policy_of
 from agents.goals.models import Attempt, Goal
 from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agents.demo.loading import add_aftermath, remove_aftermath
-from agents.fix_patterns import records, store
+from agents.fix_patterns import store
 from agents.fix_patterns import store as decisions
 from agents.fix_patterns.models import FixPattern, FixSuccess
 from agents.fix_patterns.status import (
@@ -55,7 +55,7 @@ def only_pattern(project: Project) -> FixPattern:
 
 
 def standing(project: Project) -> PatternStatus:
-    return status_of(only_pattern(project), records.policy_of(project.pk), clock.now())
+    return status_of(only_pattern(project), store.policy_of(project.pk), clock.now())
 
 
 def test_s1_43_three_distinct_recoveries_make_one_active_pattern(
@@ -196,7 +196,7 @@ def test_s1_45_and_s1_72_another_project_learns_nothing_from_it(planner: Planner
     other = Project.objects.create(slug="other", name="Other")
     goal = Goal(project=other, correlation_id="x")
 
-    assert records.hints_for(goal, PlannerSchema.PLAN) == records.Hints()
+    assert store.hints_for(goal, PlannerSchema.PLAN) == store.Hints()
 
 
 def test_s1_72_off_learns_nothing_and_tells_nothing(planner: Planner, project: Project) -> None:

@@ -99,7 +99,7 @@ def test_an_unexpected_fault_gives_the_goal_back_at_once(
 ) -> None:
     planner.will_say("{}")
     goal = planner.submit()
-    monkeypatch.setattr("agents.cycle.planning.interpret", lambda *given: 1 / 0)
+    monkeypatch.setattr("agents.cycle.plan_node.interpret", lambda *given: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         run_goal(goal.pk)

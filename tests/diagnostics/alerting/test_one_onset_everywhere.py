@@ -28,8 +28,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.mail import prepare_mail
 from diagnostics.alerting.statuses import stored_statuses
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.figures import rate_percent
-from diagnostics.moments import write_moment
+from diagnostics.figures import rate_percent, write_moment
 from diagnostics.outbound.mail import render_html, render_text
 from diagnostics.reports.archive import report_for
 from diagnostics.reports.periods import ReportPeriod

@@ -9,7 +9,7 @@ import pytest
 from django.core import mail
 from django.core.mail import get_connection
 
-from diagnostics.outbound.mail_merge import Copy, MailMerge
+from diagnostics.outbound.mail import Copy, MailMerge
 from diagnostics.reports.archive import PERSONAL, mail_merge_of
 from diagnostics.reports.rendering import write_letter
 from tests.diagnostics.reports.builders import make_document, make_model

@@ -15,10 +15,11 @@ from failsoft.plans.contract import (
     MAX_DEPENDENCIES,
     MAX_STEPS,
     META_STEP_ID,
+    NAMES,
     TaskStatus,
+    contract_schema,
 )
 from failsoft.plans.results import COUNTS, validate_results
-from failsoft.plans.schemas import NAMES, contract_schema
 from failsoft.plans.validation import validate_payload
 from tests.failsoft.plans.test_contract_cases import _changed
 

@@ -106,7 +106,7 @@ def test_s2_3_a_contract_violation_is_recorded_not_hidden(
         stats = meta.stats.model_copy(update={"ok": 7})
         return meta.model_copy(update={"stats": stats})
 
-    monkeypatch.setattr("plans.runs.ending.summarise", count_wrongly)
+    monkeypatch.setattr("plans.runs.records.summarise", count_wrongly)
     run = _run(project, chain)
     assert run.state == "ended"
     assert [violation["code"] for violation in run.contract_violations] == ["stats_sum"]

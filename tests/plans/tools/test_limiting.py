@@ -13,8 +13,8 @@ from diagnostics.accounts.models import Project
 from failsoft.plans.execution import CallContext, ToolRefusedError, ToolTimeoutError
 from plans.models.tool import ToolSlot
 from plans.runs.submission import submit_run
-from plans.tools import limits
-from plans.tools.limits import holding_slot
+from plans.tools import definition
+from plans.tools.definition import holding_slot
 from plans.tools.registry import UnboundedToolError, tool
 from tests.plans.tools.test_registry import CountArgs
 
@@ -56,7 +56,7 @@ def test_no_more_calls_than_the_limit_run_at_a_time() -> None:
 
 @pytest.mark.django_db
 def test_a_turn_that_does_not_come_is_tool_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(definition, "LONGEST_WAIT_SECONDS", 0.1)
     with (
         holding_slot("press", 1, 5, NOWHERE),
         pytest.raises(ToolRefusedError, match="limit of 1 call at a time") as refused,
@@ -78,7 +78,7 @@ def test_nobody_waits_beyond_the_deadline_of_the_run(project: Project) -> None:
         holding_slot("press", 1, 5, CallContext(run_id=str(run.pk))),
     ):
         pytest.fail("the deadline is over")
-    assert time.monotonic() - began < limits.LONGEST_WAIT_SECONDS / 2
+    assert time.monotonic() - began < definition.LONGEST_WAIT_SECONDS / 2
 
 
 @pytest.mark.django_db

@@ -3,7 +3,7 @@
 import pytest
 
 from diagnostics.figures import MINUS
-from diagnostics.web.charts.intervals import difference_bar
+from diagnostics.web.charts.bars import difference_bar
 from diagnostics.web.charts.scales import difference_scale
 
 

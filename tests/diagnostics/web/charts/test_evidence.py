@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from diagnostics.analysis.status import SeriesOnset
 from diagnostics.store.windows import RunBucket
-from diagnostics.web.charts.evidence import HEIGHT, draw_evidence
 from diagnostics.web.charts.series import SeriesChart
+from diagnostics.web.charts.strips import EVIDENCE_HEIGHT, draw_evidence
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 HALF_HOUR = timedelta(minutes=30)
@@ -38,7 +38,7 @@ def test_the_evidence_crosses_the_alarm_after_the_onset_of_the_chart() -> None:
     assert drawn.onset_x == round(20 / 26 * 1000, 1)
     assert [step.level >= 1.0 for step in drawn.steps[::5]] == [False, True]
     assert len(drawn.steps) == 6
-    assert 0 < drawn.alarm_y < HEIGHT
+    assert 0 < drawn.alarm_y < EVIDENCE_HEIGHT
 
 
 def test_a_chart_without_an_onset_has_none_in_its_strip() -> None:

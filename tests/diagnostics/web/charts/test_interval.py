@@ -1,6 +1,6 @@
 """A rate, its interval and its baseline."""
 
-from diagnostics.web.charts.intervals import interval_bar
+from diagnostics.web.charts.bars import interval_bar
 from diagnostics.web.charts.scales import rate_scale
 
 SCALE = rate_scale([0.4], width=200)
