@@ -96,5 +96,4 @@ def attempt_label(state: str, error_type: str | None) -> Badge:
 
 
 def _word(status: str) -> str:
-    """Return a status in sentence case."""
     return WORDS.get(status) or status.replace("_", " ").capitalize()

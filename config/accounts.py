@@ -152,7 +152,6 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
             logger.error("account_mail_not_sent", error=type(error).__name__)  # noqa: TRY400
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Whether the session has an open invitation."""
         return invitation_in(request.session) is not None
 
     def is_email_verified(self, request: HttpRequest, email: str) -> bool:

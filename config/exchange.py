@@ -98,7 +98,6 @@ def header_of(scope: Message, name: bytes) -> str:
 
 
 def start_of(response: HttpResponseBase) -> Message:
-    """Return the status and headers of a response as a message."""
     headers = [
         (name.lower().encode("ascii"), value.encode("latin1")) for name, value in response.items()
     ]

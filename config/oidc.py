@@ -17,7 +17,6 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
     """Maps an account of the issuer to a user by a verified address of an allowed domain."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: object) -> bool:
-        """Whether the session has an open invitation."""
         return invitation_in(request.session) is not None
 
     def list_apps(self, *args: object, **kwargs: object) -> list[Any]:
@@ -51,7 +50,6 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
 
 
 def verified_address(sociallogin: Any) -> str | None:  # noqa: ANN401 - untyped
-    """Return the first address that the issuer has verified."""
     verified = (
         address.email for address in sociallogin.email_addresses if address.verified is True
     )

@@ -65,7 +65,6 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         self.message_user(request, f"{closed} keys revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Whether the user may change keys."""
         return bool(request.user.has_perm("diagnostics.change_apikey"))
 
 
@@ -118,7 +117,6 @@ class SeriesFilter(admin.SimpleListFilter):
         return ((name, name) for name in map(str, filter(None, names)))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        """Filter by the selected value."""
         value = self.value()
         return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
 
@@ -163,7 +161,6 @@ class EventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="run")
     def run(self, event: StoredEvent) -> str:
-        """Link to the run in the console."""
         address = reverse("run", args=[event.correlation_id])
         return format_html('<a href="{}">{}</a>', address, event.correlation_id)
 

@@ -91,7 +91,6 @@ def shorten(text: str, most: int) -> str:
 
 
 def plural(number: int, noun: str, nouns: str | None = None) -> str:
-    """Format a count with its noun."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 

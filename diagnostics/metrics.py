@@ -140,7 +140,6 @@ _from_above: list[Gauges] = []
 
 
 def add_gauges(gauges: Gauges) -> None:
-    """Add gauges of another app to /metrics."""
     _from_above.append(gauges)
 
 

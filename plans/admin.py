@@ -27,7 +27,6 @@ class ProjectToolPolicyAdmin(ScopedAdmin):
         form: Any,  # noqa: ANN401 - as Django has it
         change: bool,
     ) -> None:
-        """Store who changed the policy."""
         obj.changed_by = request.user
         super().save_model(request, obj, form, change)
 

@@ -59,7 +59,6 @@ class Guard:
         return self.call is not None and self.call.probe is not None
 
     def renew(self) -> None:
-        """Renew the leases of probes."""
         if isinstance(self.admission, Allowed):
             renew(self.quality, self.admission.ticket)
         if self.call is not None:

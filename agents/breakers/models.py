@@ -117,7 +117,6 @@ class Breaker(models.Model):
 
     @property
     def is_closed(self) -> bool:
-        """Whether it admits every call."""
         return self.state == "closed"
 
     @property

@@ -59,7 +59,6 @@ class BreakerScope:
     kind: BreakerKind
 
     def columns(self) -> dict[str, Any]:
-        """Return the identifying columns of the row."""
         return asdict(self)
 
 
@@ -68,7 +67,6 @@ seen_closed: dict[BreakerScope, tuple[float, int]] = {}
 
 
 def policy() -> BreakerPolicy:
-    """Return the installation's policy."""
     first = settings.FAILSOFT_BREAKER_COOL_DOWN_SECONDS
     return BreakerPolicy(
         threshold=settings.FAILSOFT_BREAKER_THRESHOLD,

@@ -99,7 +99,6 @@ def move_breaker(request: ConsoleRequest, breaker_id: int, verb: str) -> HttpRes
 
 
 def _back(request: ConsoleRequest) -> str:
-    """Return the page of this console that the form was on."""
     return own_page(request, request.POST.get("next", ""), reverse("breakers"))
 
 

@@ -48,7 +48,6 @@ ENDS = ("succeeded", "degraded", "cancelled")
 def chart_of(
     project_id: int, curve: FailureCurve, question: GroupQuestion, query: str, noun: str
 ) -> SeriesChart | None:
-    """Return the chart of a curve; None where calls are not counted."""
     if not any(bucket.runs for bucket in curve.buckets):
         return None
     marks = marks_between(project_id, curve.since, curve.until, question.terms)

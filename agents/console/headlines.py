@@ -77,7 +77,6 @@ def running_words(phase: str, attempts: int) -> str:
 
 
 def planning_words(outcome: str | None, attempted: str, wanted: str) -> str:
-    """Say how planning went."""
     if outcome == "ok_first":
         return f"valid {wanted} at the first attempt"
     if outcome == "repaired":

@@ -158,7 +158,6 @@ def graph_step(
     critical: frozenset[int] = frozenset(),
     url: str = "",
 ) -> GraphStep:
-    """Prepare a step for the drawing."""
     tone, word = step_badge(step.state, ok=step.ok, skipped=step.skipped)
     return GraphStep(
         step_id=step.step_id,

@@ -167,7 +167,6 @@ class AttemptRows:
         items: JSON,
         unknown_tools: UnknownTools | None = None,
     ) -> None:
-        """Store that an attempt failed, and why."""
         row.state, row.error_type, row.errors = state, error_type.value, redact_json(items)
         with transaction.atomic():
             self.end(row, unknown_tools)

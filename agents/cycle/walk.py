@@ -50,11 +50,9 @@ class Walk:
         return cls(claim, goal, schema_of(goal), state)
 
     def move(self, **changes: object) -> None:
-        """Change fields of the state."""
         self.state = self.state.model_copy(update=changes)
 
     def cancel(self) -> None:
-        """End as cancelled."""
         self.move(status=Status.CANCELLED, next_user_question=None)
 
 

@@ -68,17 +68,14 @@ class DemoAttempts:
 
     @property
     def schema(self) -> PlannerSchema:
-        """The schema of the planner's answer."""
         return SCHEMA_OF_NODE[self.place.node]
 
     @property
     def ended_at(self) -> datetime:
-        """When its last call ended."""
         return self.calls[-1].ended_at
 
     @property
     def reason(self) -> str | None:
-        """Why it degraded, if it did."""
         last = self.calls[-1]
         if last.error_type is not None:
             timed_out = last.error_type is CallErrorType.TIMEOUT
@@ -108,7 +105,6 @@ class Repertoire:
 
 
 def repertoires(random: Random) -> Mapping[str, Repertoire]:
-    """Return all answers of each source."""
     return {
         source: _repertoire([item for item in STORY.scenarios if item.source == source], random)
         for source in STORY.sources
@@ -128,7 +124,6 @@ def codes_of(answer: DemoAnswer) -> set[str | None]:
 
 
 def pick_kind(mix: Mix, random: Random) -> ParseErrorType:
-    """Pick a kind of failure by its weight."""
     return random.choices([*mix], [*mix.values()])[0]
 
 

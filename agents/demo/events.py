@@ -123,7 +123,6 @@ def story_deploys(now: datetime) -> Iterator[PostedDeploy]:
 def demo_deploy(
     at: datetime, kind: str, version: str, source: str | None, environment: str | None = None
 ) -> PostedDeploy:
-    """Return a deploy with the demo's note."""
     return PostedDeploy(
         at=at,
         kind=DeployKind(kind),

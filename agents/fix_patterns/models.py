@@ -34,7 +34,6 @@ class FirstPassShare:
 
     @property
     def rate(self) -> float | None:
-        """Good runs of all runs."""
         return self.good / self.runs if self.runs else None
 
     @property
@@ -133,7 +132,6 @@ class FixPattern(models.Model):
 
     @property
     def rule(self) -> FixRule:
-        """The error and its correction."""
         return FixRule(
             PlannerSchema(self.schema),
             ParseErrorType(self.error_class),
@@ -146,7 +144,6 @@ class FixPattern(models.Model):
 
     @property
     def says(self) -> str:
-        """The sentence in the prompt."""
         return describe(self.rule)
 
     @property
@@ -166,12 +163,10 @@ class FixPattern(models.Model):
 
     @property
     def may_be_approved(self) -> bool:
-        """Whether approving it would change anything."""
         return self.decision != self.Decision.APPROVED
 
     @property
     def may_be_rejected(self) -> bool:
-        """Whether rejecting it would change anything."""
         return self.decision != self.Decision.REJECTED
 
     @property

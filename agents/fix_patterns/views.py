@@ -63,7 +63,6 @@ def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpR
 
 @member_action
 def set_policy(request: ConsoleRequest) -> HttpResponse:
-    """Set the policy of the project, as an administrator."""
     require_administrator(request)
     mode = request.POST.get("mode", "")
     if mode in list(PatternMode):

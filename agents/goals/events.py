@@ -43,7 +43,6 @@ SAME_IN_EVENT = (
 
 
 def schema_of(goal: Goal) -> PlannerSchema:
-    """Return the schema that the goal's planner has to follow."""
     return SCHEMAS[Goal.Mode(goal.mode)]
 
 
@@ -88,7 +87,6 @@ def provider_name(goal: Goal) -> str | None:
 
 
 def model_name(goal: Goal) -> str | None:
-    """Return the model's name; None if there is none."""
     model = goal.language_model
     return (model.name or None) if model is not None else None
 

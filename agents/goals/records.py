@@ -242,7 +242,6 @@ def goal_summary(goal: Goal) -> dict[str, Any]:
 
 
 def runs_of(goal: Goal) -> QuerySet[Run]:
-    """Return the plan runs of a goal, in order."""
     runs = Run.objects.filter(project_id=goal.project_id, correlation_id=goal.correlation_id)
     return runs.order_by("cycle", "id")
 

@@ -128,7 +128,6 @@ class GoalRequest(_Body):
 
     @property
     def asks_model(self) -> bool:
-        """Whether a model plans or checks it."""
         check = self.completion_check
         return self.plan is None or (check is not None and check.kind == "model")
 

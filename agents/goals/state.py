@@ -128,7 +128,6 @@ class TaskState(BaseModel):
 
 
 def spent_budget(state: TaskState) -> str | None:
-    """Return which budget has ended a goal, or None."""
     evaluation = state.execution_eval or {}
     spent = evaluation.get("spent")
     return spent if evaluation.get("reason") == OUT_OF_BUDGET else None

@@ -149,7 +149,6 @@ class Replay:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share."""
         return wilson_interval(self.recovered, self.total)
 
 

@@ -68,7 +68,6 @@ class NotedLine:
 
     @property
     def is_faulty(self) -> bool:
-        """Whether something in it was refused."""
         return any(note.is_fault for note in self.notes)
 
 

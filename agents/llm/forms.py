@@ -209,7 +209,6 @@ class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at 
         return name
 
     def clean_prompt_version(self) -> str:
-        """Refuse a secret."""
         return without_secret(self.cleaned_data["prompt_version"])
 
 
@@ -253,7 +252,6 @@ class ProjectDeletionForm(forms.Form):
         self.fields["slug"].help_text = f"The slug of this project is {project.slug}."
 
     def clean_slug(self) -> str:
-        """Refuse any other slug."""
         slug: str = self.cleaned_data["slug"]
         if slug != self.project.slug:
             raise forms.ValidationError("This is not the slug of this project.")
@@ -269,7 +267,6 @@ class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # p
 
 
 def enabled_models(project: Project) -> QuerySet[LanguageModel]:
-    """Return the enabled models of a project, by provider and name."""
     models = LanguageModel.objects.filter(project=project, enabled=True)
     return (
         models.filter(provider__enabled=True)

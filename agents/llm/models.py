@@ -134,7 +134,6 @@ class ModelCheck(models.Model):
 
     @property
     def badge(self) -> tuple[Tone, str]:
-        """Tone and text of the result."""
         if self.status == self.Status.ASKED:
             is_late = clock.now() > self.asked_at + MODEL_CHECK_WAIT
             return ("bad", "not run within 2 min") if is_late else ("live", "asking")

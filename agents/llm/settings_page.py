@@ -37,7 +37,6 @@ def providers(request: ConsoleRequest) -> HttpResponse:
 
 @settings_form
 def provider(request: ConsoleRequest, identity: int | None = None) -> HttpResponse:
-    """Add or change a provider."""
     row = _provider(request, identity) if identity else Provider(project=request.project)
     form = ProviderForm(
         request.POST or None,
@@ -58,7 +57,6 @@ def provider(request: ConsoleRequest, identity: int | None = None) -> HttpRespon
 def language_model(
     request: ConsoleRequest, provider_id: int, identity: int | None = None
 ) -> HttpResponse:
-    """Add or change a model of a provider."""
     owner = _provider(request, provider_id)
     new = LanguageModel(project=request.project, provider=owner)
     row = _model(request, identity) if identity else new
@@ -78,7 +76,6 @@ def language_model(
 
 @settings_action
 def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Enqueue a test call of a model."""
     request_model_test(_model(request, identity), user_of(request))
     return redirect("settings_providers")
 

@@ -36,7 +36,6 @@ class Folder:
 
     @property
     def postgres(self) -> Path:
-        """The database cluster."""
         return self.path / "postgres"
 
     @property
@@ -133,7 +132,6 @@ def read_keys(folder: Folder) -> dict[str, str]:
 
 
 def is_free(port: int) -> bool:
-    """Whether `port` is free on loopback."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -36,7 +36,6 @@ def processes() -> Iterator[tuple[int, list[str]]]:
 
 
 def children() -> list[int]:
-    """Return the pids of the children of this process."""
     own_pid = os.getpid()
     return [pid for pid, fields in processes() if int(fields[PARENT]) == own_pid]
 

@@ -38,7 +38,6 @@ class LocalProgram:
 
 
 def python(*arguments: str, end_with: signal.Signals) -> list[str]:
-    """Return the command of a Python module."""
     return launch_command([sys.executable, *arguments], end_with=end_with)
 
 
@@ -143,7 +142,6 @@ def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -
 
 
 def beat_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    """Return the scheduler of Celery."""
     schedule = str(folder.path / "beat-schedule")
     arguments = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
     command = python(*arguments, "--pidfile=", end_with=signal.SIGKILL)

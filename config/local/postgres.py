@@ -90,7 +90,6 @@ def server_command(folder: Path, sockets: Path, options: dict[str, str] | None =
 
 
 def create_database(sockets: Path, name: str = ROLE) -> None:
-    """Create the database `name` on a running server."""
     program = str(find_postgresql() / "createdb")
     run_once([program, "--host", str(sockets), "--username", ROLE, name])
 

@@ -84,7 +84,6 @@ def stack_settings(folder: Folder, options: Options, model_port: int) -> dict[st
 def part_stages(
     folder: Folder, options: Options, model_port: int, settings: dict[str, Any]
 ) -> list[list[LocalProgram]]:
-    """Return the parts by stage; the parts of a stage are independent."""
     env = parts.clean_env({env_name(key): str(value) for key, value in settings.items()})
     servers = [
         *([] if os.environ.get("DATABASE_URL") else [parts.postgres_part(folder, env)]),

@@ -35,7 +35,6 @@ class StartProgress:
         self._state: object = None
 
     def is_over(self, now: float, state: object) -> bool:
-        """Whether there was no progress for `seconds`."""
         if state != self._state:
             self._since, self._state = now, state
         if now - self._since <= self.seconds:
@@ -100,7 +99,6 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process group of a part."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):
@@ -143,7 +141,6 @@ class Supervisor:
     # Starting
 
     def start_together(self, parts: Iterable[LocalProgram]) -> None:
-        """Start independent parts; return when all are ready."""
         self._printed_at = time.monotonic()
         started = [self._start(part) for part in parts]
         for running in started:

@@ -46,7 +46,6 @@ def project_path(model: type[Model], depth: int = DEPTH) -> str | None:
 
 
 def administered_projects(request: HttpRequest) -> QuerySet[Any]:
-    """Return the ids of the projects that the user administers."""
     memberships = Membership.objects.filter(user_id=request.user.pk or 0, role="admin")
     return memberships.values("project_id")
 
@@ -195,7 +194,6 @@ def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
 
 
 def is_hidden(field: "Field[Any, Any]") -> bool:
-    """Whether a field is never shown."""
     return isinstance(field, BinaryField) or field.name in HIDDEN
 
 

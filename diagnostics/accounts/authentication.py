@@ -38,7 +38,6 @@ class KnownKey:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it need not be read again."""
         return monotonic() - self.read_at < KEEP_SECONDS
 
     @property

@@ -51,7 +51,6 @@ class Attribution:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it names something."""
         return self.cause not in UNCLEAR
 
 
@@ -166,7 +165,6 @@ class VerdictCache:
 
 
 def attribution_of(values: Slice, verdict: Verdict | None) -> Attribution:
-    """Return what a verdict puts a slice down to."""
     cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
     return Attribution(str(cause), value, values.get("provider"), values.get("model"))
 

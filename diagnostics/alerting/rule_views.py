@@ -131,7 +131,6 @@ def alert_rule_switch(request: ConsoleRequest, number: int) -> HttpResponse:
 
 @member_action
 def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Delete a rule; what it found stays."""
     row = find_rule(request, number)
     require_administrator(request)
     archive_rule(row, request.user)

@@ -60,7 +60,6 @@ class SliceEvaluation:
 
     @property
     def is_changed(self) -> bool:
-        """Whether its row has to be written."""
         return (
             self.detector_state is not None
             or self.standing != standing_of(self.row)

@@ -281,7 +281,6 @@ def _evaluation_of(series: KnownSeries, row: SavedState | None, slot: datetime) 
 
 
 def _alarms_of(project_id: int) -> dict[Key, SavedState]:
-    """Return the rows of the alarms for changes of series, by the keys of series."""
     alarms = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
     kept = read_kept(project_id).items()
     return {(0, key): row for (rule_id, key), row in kept if rule_id in alarms}
@@ -312,7 +311,6 @@ def _evaluation_at(
 
 
 def _lasting(fires: Sequence[Fire], at: float) -> Fire | None:
-    """Return the alarm that lasted at a time."""
     begun = (fire for fire in fires if fire.at <= at)
     return next((fire for fire in begun if fire.cleared is None or fire.cleared > at), None)
 

@@ -105,7 +105,6 @@ MEASURED: Mapping[Signal, Measured] = {
 
 
 def noun_of(signal: str) -> str:
-    """Return what a signal counts parts of."""
     by_run = [name for name, how in MEASURED.items() if how.columns[-1] == "runs"]
     return "run" if signal in by_run else "call"
 

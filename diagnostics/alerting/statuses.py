@@ -306,7 +306,6 @@ class StatusQuestion:
         return self.count(window_for(since, self.at, self.terms, self.now))
 
     def count_before(self, until: datetime) -> Mapping[SeriesKey, UnitCounts]:
-        """Return what the week before a time counted."""
         return self.count(align_to(Grain.HOUR, until, until).before(BASELINE_SPAN))
 
 
@@ -383,7 +382,6 @@ def curves_between(
 
 
 def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
-    """Return the onset of the incident that touches each series."""
     onsets: dict[SeriesKey, SeriesOnset] = {}
     for cause in reversed((verdict, *verdict.others)):
         if since := cause.since:

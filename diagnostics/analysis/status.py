@@ -109,7 +109,6 @@ class SeriesStatus:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the rate."""
         return wilson_interval(self.degraded, self.runs) if self.has_rate and self.runs else None
 
     @property

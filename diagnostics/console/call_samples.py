@@ -21,7 +21,6 @@ class Percentiles:
 
 
 def spread_of(values: Sequence[float]) -> Percentiles:
-    """Return the median, the 90th and the 95th percentile."""
     if not values:
         return Percentiles(0)
     # Of a single value there are none, in Python before 3.13.

@@ -225,7 +225,6 @@ def sums_by_version(project_id: int, part: ComparedSide) -> dict[Version, Sums]:
 
 
 def add_sums(rows: Sequence[Sums]) -> Sums:
-    """Add sums up, measure by measure."""
     return {name: sum(row[name] for row in rows) for name in EVERYTHING}
 
 

@@ -271,7 +271,6 @@ def _query_without_times(selection: Selection) -> str:
 
 
 def _since(verdict: Verdict, since: datetime, until: datetime) -> SeriesOnset | None:
-    """Return the onset, where it lies on the axis."""
     at, low, high = verdict.since, verdict.since_low, verdict.since_high
     if at is None or not since <= at < until:
         return None

@@ -92,7 +92,6 @@ class CauseCard:
 
     @property
     def failures(self) -> str:
-        """The query of the failures page."""
         kind = self.incident.latest_verdict.get("top_kind")
         narrowed = read_selection(dict(parse_qsl(self.incident.filter)))
         return narrowed.query_for(**({"kind": kind_filter(kind)} if kind else {}))

@@ -52,7 +52,6 @@ class TokenUsage:
 
     @property
     def tokens(self) -> int:
-        """Of prompts and answers."""
         return self.input_tokens + self.output_tokens
 
     @property
@@ -61,7 +60,6 @@ class TokenUsage:
         return latency_percentile(self.latency, 0.95)
 
     def plus(self, other: "TokenUsage") -> "TokenUsage":
-        """Add another one up."""
         return TokenUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
@@ -166,7 +164,6 @@ class NowRow:
 
     @cached_property
     def bars(self) -> Sequence[RunBucket]:
-        """The curve as it is drawn."""
         return merged(add_curves(self.trends, self.axis.count), _together(self.axis.count))
 
     @property
@@ -239,7 +236,6 @@ def _state(status: SeriesStatus, counted: RunCounts) -> SeriesState:
 
 
 def group_rows(rows: Iterable[NowRow]) -> list[NowRow]:
-    """Add series up by model."""
     ordered = sorted(rows, key=lambda row: row.token)
     return [
         _add_up(sorted(series, key=_place))

@@ -45,7 +45,6 @@ class VersionAxis:
 
     @property
     def count(self) -> int:
-        """How many slots there are."""
         return -(-(self.until - self.since) // self.width)
 
 
@@ -61,7 +60,6 @@ def axis_of(since: datetime, until: datetime, most_slots: int) -> VersionAxis:
 def used_versions(
     project_id: int, axis: VersionAxis, terms: Sequence[Term]
 ) -> Mapping[VersionKey, Mapping[ModelKey, CallCounts]]:
-    """Return the calls of every prompt version by every model."""
     question = Question(axis.window, (*VERSIONS, "provider", "model"), FAILING, terms)
     versions: dict[VersionKey, dict[ModelKey, CallCounts]] = defaultdict(dict)
     for source, version, provider, model, *sums in sum_rollups(project_id, question):

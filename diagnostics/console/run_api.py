@@ -148,7 +148,6 @@ class AgentRunView(KeyedView):
 
 
 def describe_runs(project_id: int, runs: Sequence[AgentRun]) -> list[dict[str, Any]]:
-    """Return runs in the wire format."""
     costs = costs_of(project_id, runs)
     assessments = assessed_as(project_id, [run.correlation_id for run in runs])
     same = AgentRunResource.model_fields.keys() - OTHERS

@@ -132,7 +132,6 @@ def read_question(
 
 
 def describe_group(row: GroupRow) -> dict[str, Any]:
-    """Return a group in the wire format."""
     models = [
         {"provider": provider, "model": model, "seen": count}
         for (provider, model), count in row.models.items()

@@ -124,7 +124,6 @@ class GroupQuestion:
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """The segments of the window and of its baseline."""
         window = self._hours
         before = window.before(BASELINE_SPAN).segments_to(Grain.DAY) if self.with_baseline else ()
         return [*window.segments_to(self.grain), *before]

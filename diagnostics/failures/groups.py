@@ -212,7 +212,6 @@ def _fetch_counts(
     cursor: str | None,
     order: Sort = Sort.LATEST,
 ) -> dict[int, tuple[int, int]]:
-    """Return the count and rise of each group of a page, by id, in order."""
     after: datetime | int | None = None
     last: int | None = None
     if cursor:

@@ -60,7 +60,6 @@ class PlaceShare:
 
     @property
     def rate(self) -> float | None:
-        """The share of its own calls with this failure."""
         return min(self.failures / self.calls, 1.0) if self.calls else None
 
     @property

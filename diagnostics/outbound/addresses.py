@@ -152,7 +152,6 @@ def _split(url: str) -> tuple[str, str, int, str]:
 
 
 def _to_ascii(host: str) -> str:
-    """Return the host in ASCII, as in DNS and headers."""
     if ":" in host:
         return host
     try:

@@ -54,7 +54,6 @@ def names_own_setting(reference: str) -> bool:
 
 
 def _read_file(path: Path) -> str:
-    """Return the text of a file, empty when there is none."""
     check_reference(f"file:{path}")
     try:
         # Secrets of Kubernetes are symbolic links, to a file of the same folder.

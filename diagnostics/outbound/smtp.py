@@ -95,7 +95,6 @@ class EmailBackend(smtp.EmailBackend):
         return partial(_WatchedTls if self.use_ssl else _Watched, watch=self._watch)
 
     def open(self) -> bool | None:
-        """Connect, if there is no connection."""
         with self._limited():
             return super().open()
 
@@ -104,7 +103,6 @@ class EmailBackend(smtp.EmailBackend):
             super().close()
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
-        """Send messages over one connection."""
         with self._limited():
             return super().send_messages(email_messages)
 

@@ -33,7 +33,6 @@ class RetrySpend:
 
     @property
     def tokens(self) -> int:
-        """Input and output tokens."""
         return self.input_tokens + self.output_tokens
 
 
@@ -98,7 +97,6 @@ def next_attempt(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
 def what_if(
     tallies: Sequence[AttemptTally], spend: RetrySpend, budgets: Sequence[int] = BUDGETS
 ) -> list[WhatIf]:
-    """Return estimates of retry budgets from the counts of attempts 1, 2, ..."""
     return [_estimate(tallies, spend, budget) for budget in budgets]
 
 

@@ -65,7 +65,6 @@ class Side:
 
     @property
     def bounded(self) -> "Side":
-        """Return the side with its count limited to the total."""
         return Side(max(min(self.good, self.trials), 0), self.trials)
 
     @property
@@ -241,7 +240,6 @@ class CallCost:
 
 
 def cost_of(sums: Mapping[str, int]) -> CallCost:
-    """Return the cost from sums of `EVERYTHING`."""
     buckets = [sums[name] for name in LATENCY]
     calls = sums["attempts"]
     retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]

@@ -64,7 +64,6 @@ def calls_by_model(
 def sums_between(
     project_id: int, window: TimeWindow, terms: Sequence[Term], measures: Sequence[str] = EVERYTHING
 ) -> Mapping[str, int]:
-    """Return the sums of measures over everything that terms keep."""
     rows = sum_rollups(project_id, Question(window, ("node",), measures, terms))
     columns = zip(*(row[1:] for row in rows), strict=True) if rows else ()
     totals = [sum(column) for column in columns] or [0] * len(measures)

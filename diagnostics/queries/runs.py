@@ -183,7 +183,6 @@ def assessed_as(project_id: int, correlation_ids: Collection[str]) -> Mapping[st
 
 
 def assessments_of(project_id: int, correlation_id: str) -> QuerySet[Assessment]:
-    """Return the assessments of a run, the latest first."""
     assessments = _assessments(project_id).filter(correlation_id=correlation_id)
     return assessments.order_by("-assessed_at", "pk")
 

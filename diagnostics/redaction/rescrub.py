@@ -193,5 +193,4 @@ def rules_of(project_id: int) -> Sequence[RedactionRule]:
 
 
 def latest_rescrub(project_id: int) -> Rescrub | None:
-    """Return the newest request of a project."""
     return Rescrub.objects.filter(project_id=project_id).order_by("-requested_at").first()

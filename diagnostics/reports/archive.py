@@ -42,7 +42,6 @@ def subject_for(subscription: Subscription, period: ReportPeriod) -> ReportSubje
 
 
 def report_for(subject: ReportSubject, view: SavedView | None = None) -> Report:
-    """Return the report of a subject, created if it does not exist."""
     period = subject.period
     identity = (subject.title, subject.query, subject.cadence, period.zone.key)
     digest = hashlib.blake2b("\0".join(identity).encode(errors="replace"), digest_size=DIGEST_BYTES)

@@ -60,7 +60,6 @@ class ModelFigures(ReportFigures):
 
     @property
     def checked(self) -> int:
-        """The first attempts that were checked."""
         if self.first_attempts is None:
             return self.ok_first + self.repaired + self.degraded
         return self.first_attempts
@@ -190,7 +189,6 @@ def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
 
 
 def share_of(part: int, whole: int) -> float | None:
-    """Return a share; None without a total."""
     return part / whole if whole else None
 
 

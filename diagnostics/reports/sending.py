@@ -204,7 +204,6 @@ def period_of(delivery: ReportDelivery) -> ReportPeriod:
 
 
 def _copy_for(delivery: ReportDelivery, rendered: Rendered) -> Copy | None:
-    """Return the mail of a delivery; None if there is no news."""
     subscription = delivery.subscription
     report = rendered.report(delivery)
     if subscription.only_when_changed and not report.has_news:

@@ -137,7 +137,6 @@ def read_model(request: HttpRequest, model: type[ModelT]) -> ModelT:
 
 
 def fault(path: str, message: str) -> dict[str, str]:
-    """Return one fault of a body."""
     return {"path": path, "code": "invalid", "message": message}
 
 

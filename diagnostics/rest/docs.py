@@ -46,7 +46,6 @@ def read_document() -> Json:
 
 
 def list_operations(document: Json) -> Iterator[Operation]:
-    """Return the operations of a document in order."""
     for path, methods in sorted(document["paths"].items()):
         for method in METHODS:
             if method in methods:

@@ -39,7 +39,6 @@ def write_csv_file(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[str]
 
 
 def write_json_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """Yield one JSON object per line."""
     for row in rows:
         yield json.dumps(row, ensure_ascii=False, default=_plain) + "\n"
 

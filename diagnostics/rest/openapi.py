@@ -84,7 +84,6 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     name = "ApiKey"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        """Return the security scheme."""
         form = "fs_<id>_<secret>"
         return {"type": "http", "scheme": "bearer", "bearerFormat": form}
 

@@ -86,7 +86,6 @@ class Selection:
 
     @property
     def span(self) -> timedelta:
-        """The length of the range."""
         if self.begin and self.end:
             return self.end - self.begin
         return RANGES[self.range]
@@ -105,7 +104,6 @@ class Selection:
 
     @property
     def is_custom(self) -> bool:
-        """Whether the range is custom, not a preset."""
         return self.begin is not None or self.end is not None
 
     @property

@@ -58,7 +58,6 @@ UNSAVED = "Nothing was saved yet. Confirm your password, then change the address
 
 @member_form
 def account(request: ConsoleRequest) -> HttpResponse:
-    """Show and save the account."""
     user = user_of(request)
     posted = request.method == "POST"
     form = AccountForm(request.POST if posted else None, instance=user)

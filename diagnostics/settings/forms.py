@@ -62,7 +62,6 @@ class KeyForm(forms.Form):
     days = forms.ChoiceField(choices=list(LIFETIMES.items()), label="Expires", required=False)
 
     def expires_at(self, now: datetime) -> datetime | None:
-        """Return when the key expires; None for never."""
         days = self.cleaned_data["days"]
         return now + timedelta(days=int(days)) if days else None
 
@@ -115,7 +114,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         fields = ["zone", "theme"]
 
     def clean_theme(self) -> str:
-        """Default to the system theme."""
         theme: str = self.cleaned_data["theme"]
         return theme or "system"
 

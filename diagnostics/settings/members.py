@@ -56,7 +56,6 @@ def members(request: ConsoleRequest) -> HttpResponse:
 
 @settings_action
 def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Change a member's role."""
     require_proof(request)
     member, form = _member(request, identity), RoleForm(request.POST)
     if form.is_valid():

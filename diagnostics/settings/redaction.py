@@ -59,7 +59,6 @@ def try_rule(fields: Mapping[str, str]) -> Trial:
 
 @settings_action
 def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
-    """Enable or disable a rule."""
     rule = get_object_or_404(RedactionRule, project=request.project, pk=identity)
     rule.enabled = bool(request.POST.get("enabled"))
     with transaction.atomic():

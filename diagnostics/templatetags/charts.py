@@ -116,5 +116,4 @@ def state(tone: str, label: str) -> SafeString:
 
 @register.simple_tag
 def badge(tone: str, label: str) -> SafeString:
-    """Draw a state as a badge."""
     return format_html('<span class="badge {}">{}{}</span>', tone, mark(tone), label)

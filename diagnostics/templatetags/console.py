@@ -218,7 +218,6 @@ def post_button(
 
 @register.simple_tag
 def options(choices: Iterable[tuple[object, str]], chosen: object) -> SafeString:
-    """Write the options of a select."""
     written = ((v, SafeString(" selected" if v == chosen else ""), label) for v, label in choices)
     return format_html_join("", '<option value="{}"{}>{}</option>', written)
 

@@ -124,17 +124,14 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
 
 
 def member_page(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let members read a page."""
     return require_safe(member_view(view))
 
 
 def member_form(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let members read a page and post its form."""
     return require_http_methods(["GET", "HEAD", "POST"])(member_view(view))
 
 
 def member_action(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let members post only."""
     return require_POST(member_view(view))
 
 
@@ -227,7 +224,6 @@ def may_administer(request: ConsoleRequest) -> bool:
 
 
 def user_of(request: ConsoleRequest) -> User:
-    """Return the person who asks."""
     user = request.user
     if not isinstance(user, User):
         raise TypeError("a view without member_view")
@@ -264,7 +260,6 @@ def memberships_of(request: HttpRequest) -> Sequence[Membership]:
 
 
 def role_of(request: ConsoleRequest) -> str:
-    """Return the role of the reader in the project."""
     return next(m.role for m in request.memberships if m.project == request.project)
 
 

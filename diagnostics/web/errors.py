@@ -65,7 +65,6 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400."""
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = "The request is malformed."
         return JsonResponse({"detail": detail, "code": "bad_request"}, status=400)
@@ -94,7 +93,6 @@ def _has_key(request: HttpRequest) -> bool:
 
 
 def own_origins(request: HttpRequest) -> set[str]:
-    """Return the origins that pages of this server have."""
     return {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
 
 

@@ -54,7 +54,6 @@ class NameConverter:
         return name
 
     def to_url(self, value: str | None) -> str:
-        """Write a segment."""
         return write_segment(value)
 
 

@@ -39,7 +39,6 @@ class ColumnSort:
 
     @property
     def text(self) -> str:
-        """The parameter of an address."""
         return f"-{self.column}" if self.is_turned else self.column
 
     @property

@@ -53,13 +53,11 @@ class Loop:
 
 
 def checks_of(of: Owner) -> models.QuerySet[CompletionCheck]:
-    """Return the checks of a loop in order."""
     checks = CompletionCheck.objects.filter(project_id=of.project_id, owner=owner_of(of))
     return checks.order_by("pk")
 
 
 def decided_checks_of(of: Owner) -> list[DecidedCheck]:
-    """Return the decided checks of a loop in order."""
     rows = checks_of(of).filter(state=State.DECIDED)
     return [
         DecidedCheck(CheckDecision(row.decision or ""), tuple(row.fingerprints), row.reason)

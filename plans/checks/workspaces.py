@@ -63,7 +63,6 @@ def workspace_path(workspace: Workspace) -> Path:
 
 
 def remove_workspace(workspace: Workspace) -> None:
-    """Remove the folder of a workspace and its content, if there is one."""
     shutil.rmtree(Path(settings.FAILSOFT_WORKSPACE_DIR, *workspace), ignore_errors=True)
 
 

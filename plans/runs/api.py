@@ -262,7 +262,6 @@ def _key_name(request: Request) -> str:
 
 
 def _accept(run: Run) -> Response:
-    """Return a 202 response with the URL of the run."""
     body = QueuedRun.dump({**vars(run), "url": reverse("api_plans_run", args=[run.id])})
     return Response(body, status=status.HTTP_202_ACCEPTED)
 

@@ -22,7 +22,6 @@ def idempotency_key(run_id: UUID | str, step_id: str, group: int) -> str:
 def make_context(
     run: Run, step: PlannedStep, attempt: int, group: int, is_cancelled: Callable[[], bool]
 ) -> CallContext:
-    """Return the context of a call, which is passed to the tool."""
     return CallContext(
         idempotency_key=idempotency_key(run.id_text, str(step.index + 1), group),
         run_id=run.id_text,

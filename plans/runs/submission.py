@@ -138,7 +138,6 @@ def store_run(
 
 
 def enqueue_run(run: Run) -> None:
-    """Enqueue the task that executes the run."""
     enqueue(EXECUTE_TASK, {"run_id": str(run.id)}, QUEUE, run.project_id)
 
 

@@ -242,7 +242,6 @@ class ModelArguments:
 
 @cache
 def _names_of(model: type[BaseModel]) -> frozenset[str]:
-    """Return the arguments of a model, by their names and aliases."""
     names = model.model_json_schema().get("properties", {})
     return frozenset(names) | frozenset(model.model_fields)
 
@@ -295,7 +294,6 @@ class Tool:
         return native_name(self.name)
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the arguments."""
         return self.arguments.schema()
 
     def call(self, args: Mapping[str, JsonValue], context: CallContext) -> object:

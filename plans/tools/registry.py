@@ -48,11 +48,9 @@ class SchemaArguments:
     digest: str
 
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema as it was discovered."""
         return dict(self.json_schema)
 
     def check(self, args: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-        """Return the arguments as they are, or raise ToolArgumentsError."""
         if faults := self.faults(args):
             raise refuse_arguments(faults)
         return args
@@ -77,7 +75,6 @@ def mcp_tools() -> dict[str, Tool]:
 
 
 def find_mcp_tool(name: str) -> Tool | None:
-    """Return the tool of this name or native name, if it was discovered."""
     server, _, rest = name.partition("." if "." in name else "__")
     servers = configured_servers() if rest else {}
     if server not in servers:
@@ -221,7 +218,6 @@ def registered_tools() -> dict[str, Tool]:
 
 
 def offered_tools(project_id: int | None = None) -> list[Tool]:
-    """Return the tools that are offered to planners of a project, by name."""
     denied = denied_tools(project_id)
     tools = sorted(registered_tools().items())
     return [tool for name, tool in tools if tool.offered and name not in denied]

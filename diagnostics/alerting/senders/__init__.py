@@ -19,12 +19,10 @@ FINAL_STATUSES = frozenset({400, 410, 413, 414, 415, 422, 431})
 
 
 def accepted(receipts: Receipts) -> list[str]:
-    """Return the addresses that have the mail."""
     return [address for address, answer in receipts.items() if answer.startswith("2")]
 
 
 def waiting(receipts: Receipts) -> list[str]:
-    """Return the addresses to try again."""
     return [address for address, answer in receipts.items() if not answer.startswith(("2", "5"))]
 
 

@@ -73,7 +73,6 @@ class LineDrawing:
 
 
 def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
-    """Lay out a chart, its times in a zone."""
     y = figure_axis(chart)
     flags, _ = flags_of(chart)
     return LineDrawing(

@@ -183,7 +183,6 @@ def carries_rate(chart: SeriesChart) -> bool:
 
 
 def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
-    """Lay out a chart, its times in a zone."""
     chart = widen(chart)
     points = [_point(chart, index) for index in range(len(chart.slots))]
     y = share_axis(chart, points)

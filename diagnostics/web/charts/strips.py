@@ -70,7 +70,6 @@ def _path(cell: Cell) -> str:
 
 
 def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
-    """Lay out the latest attempts."""
     shown = attempts[-MOST_CELLS:]
     cells = [Cell(place * pitch, pitch - 2, *attempt) for place, attempt in enumerate(shown)]
     words = ", ".join(label for _, label in shown) or "none"

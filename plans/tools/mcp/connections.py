@@ -188,7 +188,6 @@ class _Process:
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     async def connection(self, server: str, settings: ServerSettings) -> Connection:
-        """Return the open connection to a server, opened if necessary."""
         async with self._locks.setdefault(server, asyncio.Lock()):
             connection = self._connections.get(server)
             if connection is None or connection.is_over or connection.settings != settings:

@@ -37,7 +37,6 @@ class RemoteTool:
 
 
 def configured_servers() -> Mapping[str, ServerSettings]:
-    """Return the servers of this installation by name."""
     return read_servers(settings.FAILSOFT_MCP_SERVERS)
 
 
@@ -50,7 +49,6 @@ def mask_credentials() -> None:
 
 
 def server_row(name: str, server: ServerSettings) -> McpServer:
-    """Return the row of a server, created if necessary."""
     row, _ = McpServer.objects.update_or_create(name=name, defaults={"transport": server.transport})
     return row
 
@@ -105,7 +103,6 @@ def request_discovery() -> int:
 
 
 def discover_tools(server: str) -> None:
-    """Discover the tools of a server, if it is still configured."""
     if server in configured_servers():
         # Imported here, so that a process that calls no server never loads the SDK.
         import_string("plans.tools.mcp.discovery.discover_server")(server)

@@ -67,7 +67,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return _refuse(LOST, {"message": str(error) or type(error).__name__})
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
