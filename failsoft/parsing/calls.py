@@ -102,9 +102,9 @@ def _read_arguments(
     while (opened := pattern.match(text, at)) is not None:
         closed = closing.search(text, opened.end())
         key = opened["key"].strip()
-        if closed is None:
+        if closed is None and _CALL_END.search(text, opened.end()) is None:
             raise cut_off(opened.start() + len(opened[0]) - len(opened[0].lstrip()), _END)
-        if key in arguments:
+        if closed is None or key in arguments:
             raise caused(at, RefusalCause.CALL_MARKUP)
         arguments[key] = _read_value(text[opened.end() : closed.start()], opened, at)
         at = closed.end()

@@ -37,7 +37,7 @@ from failsoft.parsing.tracing import Trace, same
 MAX_COPIES = 4
 NOTHING = "one JSON object or array"
 _MARK = re.compile(f"{thinking.MARKS}|(?P<call>{calls.MARKS})|(?P<end>{END_MARKS})", re.MULTILINE)
-_HINTS = (*thinking.HINTS, *calls.HINTS)
+_HINTS = (*thinking.HINTS, *calls.HINTS, "[e~[")
 # From one call of Hermes to the next.
 _NEXT_CALL = re.compile(r"\s*</(?:\w+:)?tool_call>\s*<(?:\w+:)?tool_call>\s*")
 # The longest mark, and how far to look for one at most.

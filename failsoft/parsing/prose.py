@@ -78,10 +78,12 @@ _GOES_ON = re.compile(
     r"|[ \t)]*;[ \t]*[A-Za-z_$][\w.$]{0,80}(?:(?:\[[^\]\n]{0,80}\])?[ \t]*[-+*/|&%]?=(?![=>])|\()",
     re.MULTILINE,
 )
-# The answer is the value of an option or an attribute, or a cell of a table beside others.
+# The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL.
 _ARGUMENT = re.compile(
     r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z|^[ \t]*\|[^|\n]*\w[^|\n]*\|[^\n]*\Z"
-    r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z",
+    r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z"
+    r"|^[ \t]*(?:SELECT\b|(?i:insert\s+into\b|update\s+\S{1,80}\s+set\b|values\s*\())"
+    r"[^:\n]*['(]\s*\Z",
     re.MULTILINE,
 )
 # In the fence of a program, a line that begins with two words: a command, a definition.

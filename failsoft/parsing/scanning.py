@@ -27,6 +27,8 @@ _ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
 # A line break or a tab between two tokens, written as its escape.
 _WRITTEN_SPACE = re.compile(r"\\[nrt](?![\w:])|\\[nrt](?=[A-Za-z_]\w*[\"']?\s*:)")
+# A closing tag, or a mark of a turn; `<|"|>` is a quote of Gemma.
+_CLOSING = re.compile(r"</|<\|[^\W\d]")
 _MAY_BE_SPACE = ODD_SPACES | {"\\"}
 _ELISION_WINDOW = 400
 
@@ -99,7 +101,7 @@ class Scanner:
     def _ends_here(self, at: int, char: str) -> bool:
         """Whether a closing fence or tag ends the document here."""
         if char == "<":
-            return self.text[at + 1 : at + 2] in ("/", "|")
+            return _CLOSING.match(self.text, at) is not None
         return self.text.startswith(char * 3, at)
 
     def _comment_end(self, at: int, char: str) -> int | None:
