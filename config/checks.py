@@ -104,7 +104,7 @@ def check_retention() -> Messages:
 
 @_registered(Tags.security)
 def check_oidc() -> Messages:
-    """config.E006, E007, W001: single sign-on is complete, uses TLS and limits domains."""
+    """config.E006, E007, E010, W001: single sign-on is complete, uses TLS, limits domains."""
     issuer = settings.FAILSOFT_OIDC_ISSUER
     if not issuer:
         return
@@ -125,6 +125,13 @@ def check_oidc() -> Messages:
             "FAILSOFT_OIDC_ISSUER does not use TLS: anyone on the network path could sign in.",
             hint="Begin with https://",
             id="config.E007",
+        )
+    if settings.FAILSOFT_OIDC_TRUST_EMAIL and not settings.FAILSOFT_OIDC_ALLOWED_DOMAINS:
+        yield Error(
+            "FAILSOFT_OIDC_TRUST_EMAIL is set for addresses of any domain: people of the issuer"
+            " could sign in with an address of anybody.",
+            hint="Set FAILSOFT_OIDC_ALLOWED_DOMAINS to the domains that the issuer manages.",
+            id="config.E010",
         )
     if not settings.FAILSOFT_OIDC_ALLOWED_DOMAINS:
         yield Warning(

@@ -251,6 +251,8 @@ class Configuration(BaseSettings):
     oidc_client_id: str = ""
     oidc_client_secret: Annotated[str, AfterValidator(_reference)] = ""
     oidc_allowed_domains: Words = []
+    # Whether an address counts of which the issuer does not say whether it is verified.
+    oidc_trust_email: bool = False
     database_pool_size: int = Field(default=0, ge=0, le=100)
     # Simultaneous requests of one web process; more wait on its event loop.
     web_threads: int = Field(default=4, ge=1, le=64)

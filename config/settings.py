@@ -13,7 +13,7 @@ from config.configuration import configuration
 from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
-from config.sign_in import IDLE_MINUTES, SESSION_HOURS, oidc_origin, sign_in_settings
+from config.sign_in import IDLE_MINUTES, SESSION_HOURS, sign_in_settings
 from diagnostics.constraints import choices_of
 from failsoft.retry import breaker
 
@@ -153,14 +153,11 @@ STORAGES = {
     },
 }
 
-# The sign-in form is redirected to the issuer.
-_issuer = CONFIGURATION.oidc_issuer
-_sign_in_origins = [oidc_origin(_issuer)] if _issuer else []
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "base-uri": [NONE],
-        "form-action": [SELF, *_sign_in_origins],
+        "form-action": [SELF],
         "frame-ancestors": [NONE],
         "object-src": [NONE],
         "img-src": [SELF, "data:"],

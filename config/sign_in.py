@@ -23,12 +23,6 @@ def sign_in_settings(configuration: Configuration) -> dict[str, Any]:
     }
 
 
-def oidc_origin(issuer: str) -> str:
-    """Return the origin that the sign-in form is redirected to."""
-    parts = urlsplit(issuer)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _account_settings(configuration: Configuration) -> dict[str, Any]:
     return {
         "ACCOUNT_ADAPTER": "config.accounts.ClosedAccountAdapter",

@@ -4,8 +4,10 @@ from django.contrib import admin
 from django.urls import include, path
 
 from config.administration import prepare_administration
+from config.oidc import begin, end
 from config.packages import package, packages, wheel
 from config.readiness import healthz, readyz
+from config.sign_in import OIDC
 
 prepare_administration()
 
@@ -21,6 +23,8 @@ urlpatterns = [
     path("packages/simple/", packages, name="packages"),
     path("packages/simple/failsoft/", package, name="package"),
     path("packages/<str:name>", wheel, name="wheel"),
+    path(f"accounts/oidc/{OIDC}/login/", begin),
+    path(f"accounts/oidc/{OIDC}/login/callback/", end),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
     path("", include("agents.urls")),

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
 from pathlib import Path
 from socket import MSG_PEEK, create_server, socket
 from threading import Event, Thread
@@ -83,7 +84,7 @@ class Sink:
 
 
 def certificate(folder: Path) -> ssl.SSLContext:
-    """Return the TLS of a server whose certificate nobody knows."""
+    """Return the TLS of a server here whose certificate, `sink.pem`, nobody knows."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "sink")])
     now = datetime.now(UTC)
@@ -95,6 +96,8 @@ def certificate(folder: Path) -> ssl.SSLContext:
         not_valid_before=now - timedelta(days=1),
         not_valid_after=now + timedelta(days=1),
     )
+    here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    builder = builder.add_extension(here, critical=False)
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

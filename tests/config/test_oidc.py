@@ -3,17 +3,21 @@
 import base64
 import hashlib
 import json
+import re
 import threading
 from collections.abc import Iterator
+from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
 from allauth.account.models import EmailAddress
+from certifi import where
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth import get_user_model
 from django.core import mail
@@ -28,6 +32,7 @@ from diagnostics.accounts.models import Membership
 from diagnostics.accounts.profiles import give_address
 from diagnostics.accounts.projects import ensure_default_project
 from tests.signing import PASSWORD, join, make_person, signed_in
+from tests.sinks import certificate
 
 pytestmark = pytest.mark.django_db
 SECRET = "a client secret of the tests"
@@ -45,6 +50,9 @@ class Issuer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.key = KEY
         self.person: dict[str, Any] = {}
+        # What userinfo says instead, as AD FS, Entra ID and Cognito do.
+        self.userinfo: dict[str, Any] | None = None
+        self.missing = ""
         self.token_requests: list[dict[str, list[str]]] = []
         self.issuer_told = self.url
 
@@ -55,18 +63,18 @@ class Desk(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = self.server.url
         if self.path.startswith("/.well-known"):
-            self.say(
-                {
-                    "issuer": url,
-                    "authorization_endpoint": f"{url}/authorize",
-                    "token_endpoint": f"{url}/token",
-                    "userinfo_endpoint": f"{url}/userinfo",
-                    "jwks_uri": f"{url}/keys",
-                    "token_endpoint_auth_methods_supported": ["client_secret_post"],
-                }
-            )
+            discovery = {
+                "issuer": url,
+                "authorization_endpoint": f"{url}/authorize",
+                "token_endpoint": f"{url}/token",
+                "userinfo_endpoint": f"{url}/userinfo",
+                "jwks_uri": f"{url}/keys",
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            }
+            self.say({name: discovery[name] for name in discovery if name != self.server.missing})
         else:
-            self.say(self.server.person)
+            person, userinfo = self.server.person, self.server.userinfo
+            self.say(person if userinfo is None else userinfo)
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -142,7 +150,7 @@ def enter(
     person = {"sub": f"id of {email}", "email": email, "email_verified": verified}
     issuer.person = {**claims, **person}
     client = client or Client()
-    sent = client.post(BEGIN).headers["Location"]
+    sent = address_in(client.post(BEGIN))
     query = parse_qs(urlsplit(sent).query)
     assert sent.startswith(f"{issuer.url}/authorize")
     assert query["code_challenge_method"] == ["S256"]
@@ -152,6 +160,13 @@ def enter(
         proof = base64.urlsafe_b64encode(digest).decode().rstrip("=")
         assert proof == query["code_challenge"][0]
     return client
+
+
+def address_in(page: Any) -> str:
+    """Return where a page leads: no header does, a browser would check it as part of a form."""
+    assert "Location" not in page.headers
+    (address,) = re.findall(r'http-equiv="refresh" content="0;url=([^"]+)"', page.content.decode())
+    return unescape(address)
 
 
 def is_in(client: Client) -> bool:
@@ -174,6 +189,104 @@ def test_a_stranger_is_not_made(issuer: Issuer, ada: Any) -> None:
 
 def test_an_address_that_nobody_verified_is_nobodys(issuer: Issuer, ada: Any) -> None:
     assert not is_in(enter(issuer, "ada@example.org", verified=False))
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "token"),
+    [
+        ({"email": "ada@example.org", "email_verified": "true"}, {}),
+        ({}, {"email": "ada@example.org", "email_verified": True}),
+        ({"email": "ada@example.org"}, {"email": "ada@example.org", "xms_edov": "1"}),
+    ],
+    ids=["cognito", "adfs", "entra"],
+)
+def test_an_address_counts_that_userinfo_or_token_calls_verified(
+    issuer: Issuer, ada: Any, userinfo: Any, token: Any
+) -> None:
+    issuer.userinfo = {"sub": "1", **userinfo}
+    client = Client()
+    begin(client, issuer, {"sub": "1", **token})
+    assert client.get("/account/").context["user"].username == "ada"
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "token"),
+    [
+        ({"email": "ada@example.org", "email_verified": "false"}, {}),
+        ({"email": "ada@example.org"}, {"email": "eve@example.org", "email_verified": True}),
+        (
+            {"email": "ada@example.org", "email_verified": True},
+            {"email": "ada@example.org", "email_verified": False},
+        ),
+        ({"email": "ada@example.org", "email_verified": True}, {"email_verified": False}),
+    ],
+    ids=["text", "another", "contradiction", "elsewhere"],
+)
+def test_an_address_does_not_count_that_either_calls_unverified(
+    issuer: Issuer, ada: Any, settings: Any, userinfo: Any, token: Any
+) -> None:
+    settings.FAILSOFT_OIDC_ALLOWED_DOMAINS = ["example.org"]
+    issuer.userinfo = {"sub": "1", **userinfo}
+    client = Client()
+    begin(client, issuer, {"sub": "1", **token})
+    assert not is_in(client) or client.get("/account/").context["user"].username != "ada"
+
+
+def begin(client: Client, issuer: Issuer, person: dict[str, Any]) -> Any:
+    """Sign in as a person whose claims are these alone; return the answer at the end."""
+    issuer.person = person
+    query = parse_qs(urlsplit(address_in(client.post(BEGIN))).query)
+    return client.get(END, {"code": "c", "state": query["state"][0]})
+
+
+@pytest.mark.parametrize(("trusts", "enters"), [(False, False), (True, True)])
+def test_an_address_of_an_issuer_that_verifies_none_counts_if_the_settings_say_so(
+    issuer: Issuer, ada: Any, settings: Any, trusts: bool, enters: bool
+) -> None:
+    settings.FAILSOFT_OIDC_TRUST_EMAIL = trusts
+    client = Client()
+    page = begin(client, issuer, {"sub": "1", "email": "ada@example.org"})
+    assert is_in(client) == enters
+    assert ("does not say that your email address is verified" in page.content.decode()) != enters
+
+
+def test_an_address_that_the_issuer_denies_counts_under_no_setting(
+    issuer: Issuer, ada: Any, settings: Any
+) -> None:
+    settings.FAILSOFT_OIDC_TRUST_EMAIL = True
+    assert not is_in(enter(issuer, "ada@example.org", verified=False))
+
+
+@pytest.mark.parametrize(
+    ("person", "words", "setting"),
+    [
+        ({}, "no email address", "FAILSOFT_OIDC_TRUST_EMAIL"),
+        ({"email": "ada@example.org"}, "verified", "FAILSOFT_OIDC_TRUST_EMAIL"),
+        (
+            {"email": "ada@elsewhere.example", "email_verified": True},
+            "elsewhere.example",
+            "FAILSOFT_OIDC_ALLOWED_DOMAINS",
+        ),
+    ],
+)
+def test_a_refusal_says_why_and_the_log_names_the_setting(
+    issuer: Issuer,
+    caplog: pytest.LogCaptureFixture,
+    person: dict[str, Any],
+    words: str,
+    setting: str,
+) -> None:
+    page = begin(Client(), issuer, {"sub": "1", **person})
+    assert page.status_code == 403
+    assert words in page.content.decode()
+    assert logged(caplog, "single_sign_on_refused")["setting"] == setting
+
+
+def logged(caplog: pytest.LogCaptureFixture, event: str) -> dict[str, Any]:
+    """Return the fields of the one line about an event."""
+    lines = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    (line,) = [line for line in lines if line["event"] == event]
+    return line
 
 
 def test_another_domain_does_not_enter(issuer: Issuer) -> None:
@@ -279,6 +392,86 @@ def test_a_token_of_another_issuer_is_refused(issuer: Issuer, ada: Any) -> None:
     assert not is_in(enter(issuer, "ada@example.org"))
 
 
+def test_an_issuer_that_is_down_is_named_in_the_log_and_the_form_stays(
+    issuer: Issuer, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    issuer.shutdown()
+    issuer.server_close()
+    page = Client().post(BEGIN)
+    assert page.status_code == 503
+    assert "cannot be reached" in page.content.decode()
+    assert logged(caplog, "single_sign_on_failed")["issuer"] == issuer.url
+    assert Client().get("/accounts/login/").status_code == 200
+
+
+@pytest.mark.parametrize("missing", ["authorization_endpoint", "userinfo_endpoint"])
+def test_a_discovery_without_an_endpoint_is_named_in_the_log(
+    issuer: Issuer, caplog: pytest.LogCaptureFixture, missing: str
+) -> None:
+    issuer.missing = missing
+    client = Client()
+    page = client.post(BEGIN)
+    if missing == "userinfo_endpoint":
+        page = begin(client, issuer, {"sub": "1"})
+    assert page.status_code == 503
+    assert missing in logged(caplog, "single_sign_on_failed")["detail"]
+
+
+def test_a_refused_client_is_named_in_the_log(
+    issuer: Issuer, caplog: pytest.LogCaptureFixture
+) -> None:
+    issuer.issuer_told = "https://evil.example"
+    page = begin(Client(), issuer, {"sub": "1"})
+    assert page.status_code == 503
+    assert "Single sign-on failed" in page.content.decode()
+    assert "InvalidIssuerError" in logged(caplog, "single_sign_on_failed")["detail"]
+
+
+def test_an_error_of_the_issuer_is_shown_by_its_code_alone(
+    issuer: Issuer, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = Client()
+    query = parse_qs(urlsplit(address_in(client.post(BEGIN))).query)
+    words = {"error": "invalid_scope", "error_description": "call 555 now"}
+    page = client.get(END, {**words, "state": query["state"][0]}).content.decode()
+    assert "invalid_scope" in page
+    assert "555" not in page
+    assert "555" in logged(caplog, "single_sign_on_failed")["detail"]
+
+
+def test_an_answer_to_no_question_asks_to_begin_again(issuer: Issuer) -> None:
+    page = Client().get(END, {"code": "c", "state": "another"})
+    assert page.status_code == 400
+    assert "sign in again" in page.content.decode()
+
+
+def test_a_secret_that_cannot_be_read_stops_single_sign_on_alone(
+    issuer: Issuer, ada: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("TEST_OIDC_SECRET")
+    assert is_in(signed_in("ada"))
+    assert Client().get("/accounts/login/").status_code == 200
+    assert Client().post(BEGIN).status_code == 503
+    line = logged(caplog, "single_sign_on_failed")
+    assert "env:TEST_OIDC_SECRET" in line["detail"]
+
+
+def test_the_authority_of_a_private_issuer_is_named_in_ssl_cert_file(
+    issuer: Issuer, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CURL_CA_BUNDLE", where())
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    issuer.socket = certificate(tmp_path).wrap_socket(issuer.socket, server_side=True)
+    issuer.url = issuer.issuer_told = issuer.url.replace("http:", "https:")
+    app = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"][0]
+    app["settings"]["server_url"] = issuer.url
+    page = Client().post(BEGIN)
+    assert page.status_code == 503
+    assert "SSL_CERT_FILE" in page.content.decode()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "sink.pem"))
+    assert address_in(Client().post(BEGIN)).startswith(issuer.url)
+
+
 CLAIMS: dict[str, Any] = {
     **dict.fromkeys(("is_staff", "is_superuser", "is_active", "admin"), True),
     "groups": ["admin", "staff"],
@@ -349,6 +542,17 @@ def test_half_a_configuration_is_an_error(settings: Any) -> None:
         "config.W001",
     ]
     settings.FAILSOFT_OIDC_ISSUER = ""
+    assert check_oidc(None) == []
+
+
+def test_addresses_of_any_domain_are_not_trusted_unverified(settings: Any) -> None:
+    settings.FAILSOFT_OIDC_ISSUER = "https://issuer.example"
+    settings.FAILSOFT_OIDC_CLIENT_ID = CLIENT
+    settings.FAILSOFT_OIDC_CLIENT_SECRET = "file:/run/secrets/oidc"
+    settings.FAILSOFT_OIDC_TRUST_EMAIL = True
+    settings.FAILSOFT_OIDC_ALLOWED_DOMAINS = []
+    assert [fault.id for fault in check_oidc(None)] == ["config.E010", "config.W001"]
+    settings.FAILSOFT_OIDC_ALLOWED_DOMAINS = ["example.org"]
     assert check_oidc(None) == []
 
 
