@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from diagnostics.figures import plural
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.store.rollups import UNCHECKED
+from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import TimeMark, align
 from failsoft.events import PostedEvent, UncheckedReason
 
@@ -88,6 +89,13 @@ def unchecked_of(project_id: int, now: datetime) -> list[UncheckedAnswers]:
         if count
     }
     return rows_of(counts)
+
+
+def repeated_attempts(project_id: int, now: datetime) -> int:
+    """Return how many of the latest calls repeat the attempt number of a bad answer before."""
+    parameters = {"project": project_id, "since": now - DAY}
+    ((count,),) = fetch(statement("repeated_attempts"), parameters)
+    return int(count)
 
 
 def sentences_of(marks: Mapping[str, int]) -> Mapping[TimeMark, str]:
