@@ -105,6 +105,8 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         raise Http404
     samples, older = _samples(request, row.group, question, selection)
     query, tab = selection.query(), request.GET.get("tab", "")
+    # The samples themselves are read for every tab.
+    read_tab = _READERS.get(tab)
     before, after = neighbours_of(request.project.pk, group_id, question)
     context = {
         **_facts(request, row, question, samples, query),
@@ -125,7 +127,7 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "notice": notice,
         "tab": tab if tab in TABS else "samples",
         "tabs": TABS.items(),
-        "shown": read_tab(tab, request, row.group, samples, question),
+        "shown": read_tab(request, row.group, samples, question) if read_tab else None,
         "section": "failures",
     }
     return respond(request, "failures/failure", context, context["title"])
@@ -179,18 +181,6 @@ def _facts(
         "advice": advise_group(group.kind, group.error_type, evidence, places),
         "patterns": patterns_of(project_id, group),
     }
-
-
-def read_tab(
-    tab: str,
-    request: ConsoleRequest,
-    group: FailureGroup,
-    samples: Sequence[Sample],
-    question: GroupQuestion,
-) -> Any:  # noqa: ANN401 - each tab has a template of its own
-    """Read what a tab shows; the samples themselves are read for every tab."""
-    reader = _READERS.get(tab)
-    return reader(request, group, samples, question) if reader else None
 
 
 def _runs(

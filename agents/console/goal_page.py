@@ -193,18 +193,13 @@ def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
 
 def _is_isolated(goal: Goal) -> bool:
     """Whether a goal waits for a breaker that only a person closes."""
-    model = goal.language_model
-    if model is None or not _waits_for_breaker(goal):
+    model, reason = goal.language_model, (goal.execution_eval or {}).get("reason")
+    if model is None or (goal.status, reason) != (Goal.Status.QUEUED, Goal.Outcome.CIRCUIT_OPEN):
         return False
     breakers = Breaker.objects.filter(
         project_id=goal.project_id, provider=model.provider.name, model=model.name
     )
     return breakers.filter(state=Breaker.State.ISOLATED, operation=goal.mode).exists()
-
-
-def _waits_for_breaker(goal: Goal) -> bool:
-    waits = (goal.execution_eval or {}).get("reason") == Goal.Outcome.CIRCUIT_OPEN
-    return waits and goal.status == Goal.Status.QUEUED
 
 
 def _next_attempt(goal: Goal) -> datetime | None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from django.contrib import messages
 from django.db.models import Aggregate, Count, DurationField, F, Max, Q
@@ -13,7 +12,6 @@ from agents.badges import Badge
 from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
 from diagnostics.web.pages import respond
 from plans.models.run import Run, RunStep
-from plans.tools.definition import Tool
 from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
 
 SCHEMA_SHOWN = 4_000
@@ -23,21 +21,6 @@ SERVER_BADGES: dict[str, Badge] = {
     "failing": ("bad", "failing"),
     "not_asked": ("quiet", "not asked yet"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class ToolRow:
-    tool: Tool
-    allowed: bool
-    fields: str
-    schema: str
-
-    @property
-    def repeats(self) -> str:
-        """What a call that may have happened leads to."""
-        if not self.tool.side_effects:
-            return "read-only"
-        return "repeatable" if self.tool.idempotent else "changes things"
 
 
 LATEST_RUNS = 500
@@ -106,15 +89,18 @@ def allow_tool(request: ConsoleRequest) -> HttpResponse:
     return redirect("tools")
 
 
-def _row(listed: ListedTool) -> ToolRow:
-    schema = listed.tool.schema()
+def _row(listed: ListedTool) -> Mapping[str, object]:
+    tool = listed.tool
+    schema = tool.schema()
     properties = schema.get("properties")
     names = list(properties) if isinstance(properties, dict) else []
     required = schema.get("required") or []
     arguments = [str(name) if name in required else f"{name}?" for name in names]
-    return ToolRow(
-        tool=listed.tool,
-        allowed=listed.allowed,
-        fields=", ".join(arguments),
-        schema=json.dumps(schema, indent=2, ensure_ascii=False)[:SCHEMA_SHOWN],
-    )
+    repeated = "repeatable" if tool.idempotent else "changes things"
+    return {
+        "tool": tool,
+        "allowed": listed.allowed,
+        "fields": ", ".join(arguments),
+        "schema": json.dumps(schema, indent=2, ensure_ascii=False)[:SCHEMA_SHOWN],
+        "repeats": repeated if tool.side_effects else "read-only",
+    }

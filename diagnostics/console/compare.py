@@ -119,16 +119,15 @@ def describe_comparison(project_id: int, question: AskedComparison) -> dict[str,
 
 
 def _rows(comparison: Comparison) -> list[Mapping[str, object]]:
-    compared = (*comparison.rates, *comparison.kinds)
-    return [_row(rate, *comparison.names) for rate in compared]
-
-
-def _row(rate: RateDifference, a: str, b: str) -> Mapping[str, object]:
-    cells = (
-        *(rate.label, a, b, rate.a.share, rate.a.good, rate.a.trials, rate.b.share, rate.b.good),
-        *(rate.b.trials, rate.difference, rate.low, rate.high, rate.word),
-    )
-    return dict(zip(CSV_COLUMNS, cells, strict=True))
+    rows: list[Mapping[str, object]] = []
+    for rate in (*comparison.rates, *comparison.kinds):
+        a, b = rate.a, rate.b
+        cells = (
+            *(rate.label, *comparison.names, a.share, a.good, a.trials, b.share, b.good, b.trials),
+            *(rate.difference, rate.low, rate.high, rate.word),
+        )
+        rows.append(dict(zip(CSV_COLUMNS, cells, strict=True)))
+    return rows
 
 
 def _read(request: ConsoleRequest) -> AskedComparison:

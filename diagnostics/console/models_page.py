@@ -1,7 +1,6 @@
 """The models page: which model fails in which way, beyond what is usual."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -39,23 +38,6 @@ HEADS = {"model": "Model", "calls": "Calls", "degraded": "Runs degraded", "faile
 BY_EXCESS = ColumnSort()
 NO_SPEND = RetrySpend(0)
 Figure = Callable[[MatrixRow], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixCellLink:
-    """A cell of the matrix, with the way to its failures."""
-
-    column: Column
-    excess: Excess
-    url: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    row: MatrixRow
-    url: str
-    cells: Sequence[MatrixCellLink]
-    spend: RetrySpend
 
 
 @member_page
@@ -142,13 +124,18 @@ def failures_url(selection: Selection, **values: str | None) -> str:
     return f"{reverse('failures')}?{selection.query_for(**values)}"
 
 
-def _line(row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend]) -> ModelRow:
-    cells = [
-        MatrixCellLink(column, excess, _cell_url(row, column, excess, selection))
-        for column, excess in row.cells
-    ]
-    spend = spent.get((row.provider, row.model), NO_SPEND)
-    return ModelRow(row, _url(row, selection), cells, spend)
+def _line(
+    row: MatrixRow, selection: Selection, spent: Mapping[Any, RetrySpend]
+) -> Mapping[str, Any]:
+    return {
+        "row": row,
+        "url": _url(row, selection),
+        "cells": [
+            (column, excess, _cell_url(row, column, excess, selection))
+            for column, excess in row.cells
+        ],
+        "spend": spent.get((row.provider, row.model), NO_SPEND),
+    }
 
 
 def _cell_url(row: MatrixRow, column: Column, excess: Excess, selection: Selection) -> str | None:

@@ -168,7 +168,7 @@ def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
     return not is_named and any(touches(cause, row.slice) for row in incident.slices.all())
 
 
-LATEST, FRESH, MOST_TICKS, MOST_NAMED = 10, 5, 12, 3
+LATEST, FRESH, MOST_TICKS = 10, 5, 12
 ANEW = timedelta(days=7)
 """How long it is told that series are judged by a new detector."""
 KEPT = ("sort", "show")

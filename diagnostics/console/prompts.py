@@ -15,7 +15,7 @@ from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versi
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import title_of
 from diagnostics.queries.call_counts import FAILING, CallCounts, count_failing
-from diagnostics.queries.matrix import Excess, ModelKey
+from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.ranges import DEFAULT_RANGE
@@ -23,7 +23,7 @@ from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
 from diagnostics.web.access import ConsoleRequest, member_page
-from diagnostics.web.charts.bars import Bars, lane
+from diagnostics.web.charts.bars import lane
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -111,31 +111,6 @@ MOST_NEW = 4
 MOST_MARKS = 24
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRow:
-    """A version as a row: its lane, its calls against the version before, what is new."""
-
-    version: PromptVersion
-    lane: Bars
-    share: float
-    first: datetime
-    last: datetime
-    is_in_use: bool
-    total: Excess | None
-    cells: Sequence[tuple[Excess | None, str | None, str | None]]
-    new: Sequence[tuple[FailureGroup, str]]
-    failures_url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """The versions of one source, newest first."""
-
-    source: str | None
-    lines: Sequence[VersionRow]
-    left_out: int
-
-
 @member_page
 def prompts(request: ConsoleRequest) -> HttpResponse:
     """Show prompt versions: when, how much, how well, and what came with them."""
@@ -209,7 +184,8 @@ def _section(
     new: Mapping[VersionKey, list[FailureGroup]],
     models: Sequence[ModelKey],
     selection: Selection,
-) -> Section:
+) -> Mapping[str, Any]:
+    """Return the versions of a source, newest first."""
     totals = [0] * axis.count
     for version in versions:
         for slot, calls in version.slots.items():
@@ -221,7 +197,7 @@ def _section(
     ]
     shown = list(reversed(versions))[:most]
     lines = [_line(version, axis, totals, ticks, new, models, selection) for version in shown]
-    return Section(source, lines, len(versions) - len(shown))
+    return {"source": source, "lines": lines, "left_out": len(versions) - len(shown)}
 
 
 def _line(
@@ -232,19 +208,20 @@ def _line(
     new: Mapping[VersionKey, list[FailureGroup]],
     models: Sequence[ModelKey],
     selection: Selection,
-) -> VersionRow:
+) -> Mapping[str, Any]:
+    """Return a version as a row: its lane, its calls against the version before, what is new."""
     named = {"source": version.source, "prompt_version": version.name}
     groups = new.get((version.source, version.name), []) if version.before else []
     everything = sum(totals)
-    return VersionRow(
-        version,
-        lane(version.slots, totals, ticks, version.name or "unknown"),
-        sum(version.slots.values()) / everything if everything else 0.0,
-        axis.since + version.first_slot * axis.width,
-        min(axis.since + (version.last_slot + 1) * axis.width, axis.until),
-        version.last_slot >= axis.count - 2,
-        version.against_before(),
-        [
+    return {
+        "version": version,
+        "lane": lane(version.slots, totals, ticks, version.name or "unknown"),
+        "share": sum(version.slots.values()) / everything if everything else 0.0,
+        "first": axis.since + version.first_slot * axis.width,
+        "last": min(axis.since + (version.last_slot + 1) * axis.width, axis.until),
+        "is_in_use": version.last_slot >= axis.count - 2,
+        "total": version.against_before(),
+        "cells": [
             (
                 version.against_before(model),
                 failures_url(selection, provider=model[0], model=model[1], **named),
@@ -252,9 +229,9 @@ def _line(
             )
             for model in models
         ],
-        [
+        "new": [
             (group, title_of(group.kind, group.error_type, group.pointer, group.detail, group.node))
             for group in groups[:MOST_NEW]
         ],
-        failures_url(selection, **named),
-    )
+        "failures_url": failures_url(selection, **named),
+    }

@@ -112,15 +112,14 @@ def _current(rule: AlertRule, counts: Mapping[str, Any]) -> str:
     """Say what the last evaluation counted, in the unit of the rule."""
     if not counts or rule.detector == "change":
         return ""
-    if rule.signal == Signal.LATENCY_P95:
-        return (
-            f"{percent(_share(counts))} of {count(counts['n'])} calls slower" if counts["n"] else ""
-        )
-    if rule.signal not in RATIOS:
+    if rule.signal not in COUNTED:
         return figure_words(rule.signal, counts["value"])
-    if rule.signal == Signal.REPAIR_SUCCESS_RATIO and counts["n"]:
-        return f"{percent(1 - _share(counts))} of {count(counts['n'])}"
-    return f"{percent(_share(counts))} of {count(counts['n'])}" if counts["n"] else ""
+    if not counts["n"]:
+        return ""
+    share, of = _share(counts), f"of {count(counts['n'])}"
+    if rule.signal == Signal.LATENCY_P95:
+        return f"{percent(share)} {of} calls slower"
+    return f"{percent(1 - share if rule.signal == Signal.REPAIR_SUCCESS_RATIO else share)} {of}"
 
 
 register = template.Library()

@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from django.urls import reverse
 
-from diagnostics.accounts.models import SavedView
 from diagnostics.accounts.saved_views import PAGES, view_address, views_for
 from diagnostics.figures import shorten
 from diagnostics.selection.conditions import known_values
@@ -87,38 +86,6 @@ class ShownChip:
     is_applied: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FilterBar:
-    """Everything that the template shows."""
-
-    action: str
-    ranges: Sequence[tuple[str, str, bool]]
-    begin: str
-    end: str
-    zone: str
-    home: str
-    is_custom: bool
-    range_words: str
-    fields: Sequence[FilterField]
-    attempt: str
-    hidden: Sequence[tuple[str, str]]
-    q: str
-    keys: Sequence[str]
-    chips: Sequence[ShownChip]
-    clear: str
-    applied_at: str
-    faults: Mapping[str, str]
-    notice: str
-    exports: Sequence[tuple[str, str]]
-    alert: str
-    compare: str
-    seconds: int
-    page: str | None
-    query: str
-    views: Sequence[tuple[SavedView, str]]
-    zones: Sequence[str] = ZONES
-
-
 def read_filters(request: ConsoleRequest, default_range: str = DEFAULT_RANGE) -> Selection:
     """Read the filters of a page, times in the reader's zone unless `tz` says another."""
     return read_selection(request.GET.dict(), reader_zone(request), default_range)
@@ -155,27 +122,28 @@ def filter_frame(
     # Events know every filter; any other list those that its page applies.
     taken = subject if export == "events" or applies is None else subject.only(applies)
     views = views_for(request.project.pk, request.user)
-    bar = FilterBar(
-        action=request.path,
-        ranges=list(_ranges(selection, own)),
+    bar = {
+        "action": request.path,
+        "ranges": list(_ranges(selection, own)),
         **_times(selection),
-        fields=[_field(name, selection, known.get(name, ())) for name in PICKED],
-        attempt=selection.filters.get("attempt") or "",
-        hidden=[*_hidden(selection), *own.items()],
-        q=_typed(request, selection),
-        keys=[f"{SHORTEST.get(name, name)}:" for name in FIELDS],
-        chips=list(_chips(selection, own, applies)),
-        clear=_joined(replace(selection, filters={}, text=NOTHING).query(), own),
-        faults=selection.faults,
-        notice="; ".join(_notices(selection, notice, covers)),
-        applied_at=f"{reverse('failures')}?{subject.query()}",
-        alert=f"{reverse('alert_rule_new')}?{subject.query()}",
-        compare=f"{reverse('compare')}?{subject.query()}",
-        exports=list(_exports(export, taken, exported or {})) if export else [],
-        page=_saveable_page(request),
-        query=_joined(selection.query(), own),
-        views=[(view, view_address(view)) for view in views[:SHOWN_VIEWS]],
-    )
+        "fields": [_field(name, selection, known.get(name, ())) for name in PICKED],
+        "attempt": selection.filters.get("attempt") or "",
+        "hidden": [*_hidden(selection), *own.items()],
+        "q": _typed(request, selection),
+        "keys": [f"{SHORTEST.get(name, name)}:" for name in FIELDS],
+        "chips": list(_chips(selection, own, applies)),
+        "clear": _joined(replace(selection, filters={}, text=NOTHING).query(), own),
+        "faults": selection.faults,
+        "notice": "; ".join(_notices(selection, notice, covers)),
+        "applied_at": f"{reverse('failures')}?{subject.query()}",
+        "alert": f"{reverse('alert_rule_new')}?{subject.query()}",
+        "compare": f"{reverse('compare')}?{subject.query()}",
+        "exports": list(_exports(export, taken, exported or {})) if export else [],
+        "page": _saveable_page(request),
+        "query": _joined(selection.query(), own),
+        "views": [(view, view_address(view)) for view in views[:SHOWN_VIEWS]],
+        "zones": ZONES,
+    }
     return {"selection": selection, "bar": bar}
 
 
