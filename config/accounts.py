@@ -44,7 +44,6 @@ ENDED = "You were signed out: the session was idle or has expired."
 
 
 def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
-    """Store the start time of a session."""
     session[STAMPS] = [now, now]
 
 

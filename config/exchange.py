@@ -69,7 +69,6 @@ class Exchange:
             self._deadline.reschedule(self.loop.time())
 
     def raise_if_refused(self) -> None:
-        """Raise OverloadedError if the request has been refused."""
         if self._is_refused:
             raise OverloadedError
 

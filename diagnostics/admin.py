@@ -126,7 +126,6 @@ def _series_filter(name: str) -> type[SeriesFilter]:
 
 
 def projects_of(request: HttpRequest) -> QuerySet[Project]:
-    """Return the projects whose rows a user may see."""
     projects = Project.objects.order_by("pk")
     return (
         projects

@@ -96,7 +96,6 @@ class EntriesView(KeyedView):
 
 
 def _read_cursor(request: Request, text: str) -> Entry:
-    """Return the entry after which the page begins."""
     entry = Entry.objects.of(project_of(request).pk).filter(pk=clean_text(text)).first()
     if entry is None:
         raise BadCursorError

@@ -14,7 +14,6 @@ FIELDS = ("provider", "model")
 
 
 def register() -> None:
-    """Register breakers as a signal of alert rules."""
     add_source(Signal.BREAKER_OPEN, count_open)
 
 

@@ -95,7 +95,6 @@ class Breaker(models.Model):
 
     @property
     def badge(self) -> Badge:
-        """Tone and text of its state."""
         return BADGES[self.state]
 
     @property
@@ -153,12 +152,10 @@ class BreakerTransition(models.Model):
 
     @property
     def before(self) -> Badge:
-        """Tone and text of the previous state."""
         return BADGES[self.from_state]
 
     @property
     def after(self) -> Badge:
-        """Tone and text of the new state."""
         return BADGES[self.to_state]
 
     @property

@@ -56,7 +56,6 @@ class ActionsCard:
 
     @property
     def clause(self) -> str:
-        """The summary as the end of a sentence."""
         summary = self.batch.summary
         return f"{summary[:1].lower()}{summary[1:]}"
 
@@ -157,7 +156,6 @@ def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
 
 
 def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
-    """Read everything the page of a goal shows."""
     attempts = list(goal.attempts.order_by("called_at", "pk"))
     runs = run_cards(goal, first_step)
     meta = runs[-1].run.meta if runs else None

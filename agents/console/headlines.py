@@ -68,7 +68,6 @@ def queued_words(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
 
 
 def running_words(phase: str, attempts: int) -> str:
-    """Say what a running goal is doing."""
     if phase == "plan":
         return f"Planning: {plural(attempts, 'attempt')} so far"
     return {"do": "Running the plan", "check": "Checking the result"}.get(

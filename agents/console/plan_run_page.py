@@ -83,7 +83,6 @@ def find_run(request: ConsoleRequest, run_id: UUID) -> Run:
 
 
 def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
-    """Read everything the page of a run shows."""
     counts = count_steps(run)
     traces = Traces(run)
     show = query.get("show", "") if query.get("show") in SHOWS else ""

@@ -205,7 +205,6 @@ class RunCard:
 
     @property
     def drawn(self) -> int:
-        """How many steps the drawing shows."""
         return len(self.graph)
 
 

@@ -158,7 +158,6 @@ class FixPattern(models.Model):
 
     @property
     def badge(self) -> Badge:
-        """Tone and text of its status."""
         return BADGES[self.standing]
 
     @property

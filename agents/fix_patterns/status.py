@@ -80,7 +80,6 @@ def status_of(record: PatternCounts, policy: PatternPolicy, now: datetime) -> Pa
 
 
 def is_stale(last_success_at: datetime, policy: PatternPolicy, now: datetime) -> bool:
-    """Whether the last success is too long ago."""
     return now - last_success_at >= policy.expiry
 
 

@@ -39,7 +39,6 @@ class GoalClaim(Claim):
         self.held.update(lease_until=DatabaseNow())
 
     def is_cancelled(self) -> bool:
-        """Whether the goal's cancellation was requested."""
         return Goal.objects.filter(pk=self.goal.pk, cancel_requested_at__isnull=False).exists()
 
 

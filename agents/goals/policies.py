@@ -102,7 +102,6 @@ def without_wait(goal: Goal, taken_at: datetime) -> dict[str, Any]:
 
 
 def is_time_over(goal: Goal) -> bool:
-    """Whether the goal's time budget is spent."""
     deadline = deadline_of(goal)
     return deadline is not None and clock.now() >= deadline
 

@@ -260,7 +260,6 @@ def _check_plan(request: GoalRequest) -> None:
 
 
 def _check_checker(request: GoalRequest) -> None:
-    """Refuse a check whose tool or command is unknown."""
     check = request.completion_check
     if check is None:
         return

@@ -144,7 +144,6 @@ class Replay:
 
     @property
     def share(self) -> float | None:
-        """The share recovered of the whole ones."""
         return self.recovered / self.total if self.total else None
 
     @property

@@ -70,7 +70,6 @@ def purge(project: Project, correlation_id: str | None, note_batch: NoteBatch) -
 
 
 def count(project: Project, correlation_id: str | None) -> Purged:
-    """Return how much `purge` would delete now."""
     condition = _condition(project, correlation_id)
     tables = (Goal, Run, Event)
     return Purged(*(table.objects.filter(condition).count() for table in tables))

@@ -30,7 +30,6 @@ INTERRUPTED = 130
 
 
 def parse_arguments() -> Options:
-    """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="make run",
         description="Run the whole product on this machine; Ctrl-C stops it.",

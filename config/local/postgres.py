@@ -43,7 +43,6 @@ def run_once(command: list[str]) -> None:
 
 
 def is_initialised(folder: Path) -> bool:
-    """Whether `folder` contains a complete database cluster."""
     return (folder / "PG_VERSION").exists() and (folder / "failsoft-ready").exists()
 
 
@@ -95,7 +94,6 @@ def create_database(sockets: Path, name: str = ROLE) -> None:
 
 
 def is_ready(sockets: Path) -> bool:
-    """Whether the server at `sockets` accepts connections."""
     program = str(find_postgresql() / "pg_isready")
     command = [program, "--quiet", "--host", str(sockets)]
     return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - no user input

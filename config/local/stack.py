@@ -55,7 +55,6 @@ class Options:
 
     @property
     def address(self) -> str:
-        """The URL of the web server on this machine."""
         return f"http://127.0.0.1:{self.port}"
 
 

@@ -93,7 +93,6 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
         )
 
     def get_list_display(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's
-        """Show choices in sentence case."""
         return [_column(self.model, name) for name in super().get_list_display(request)]
 
     def get_list_filter(self, request: HttpRequest) -> Any:  # noqa: ANN401 - Django's

@@ -142,7 +142,6 @@ class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run tim
 
     @property
     def target(self) -> str:
-        """The address that was typed for the kind."""
         kind = self.cleaned_data.get("kind") or self.instance.kind
         return str(self.cleaned_data.get(kind) or "").strip()
 

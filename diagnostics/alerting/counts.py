@@ -21,7 +21,7 @@ from diagnostics.selection.conditions import term_params, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import MEASURES, SERIES
-from diagnostics.store.sql import change, fetch, measures_of_events, statement
+from diagnostics.store.sql import change, fetch, fill, measures_of_events, statement
 from diagnostics.store.windows import LATE, WIDTHS, Grain, floor
 
 MINUTE = WIDTHS[Grain.MINUTE]
@@ -181,17 +181,14 @@ def _lock(text: str, project_id: int) -> bool:
 
 
 def _write(columns: Sequence[str], with_hours: bool) -> str:
-    # The hours have marks of their own.
-    parts = {
-        "hours": _HOURS if with_hours else "",
-        "asked": ", ".join(columns),
-        "sums": ", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
-        "cut": "width_bucket(bucket, %(cuts)s::timestamptz[])",
-    }
-    text = statement("alert_counts")
-    for name, part in parts.items():
-        text = text.replace(f"<<{name}>>", part)
-    return text
+    return fill(
+        "alert_counts",
+        # They have marks of their own.
+        hours=_HOURS if with_hours else "",
+        asked=", ".join(columns),
+        sums=", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
+        cut="width_bucket(bucket, %(cuts)s::timestamptz[])",
+    )
 
 
 _HOURS = """UNION ALL
@@ -234,15 +231,13 @@ def count_events(project_id: int, question: EventsAsked, deadline: float) -> lis
     }
     with _stopped_at(deadline):
         of_events = measures_of_events()
-        parts = {
-            "sums": [f"coalesce(sum({name}), 0)::bigint" for name in question.columns],
-            "of_events": [f"{of_events[name]} AS {name}" for name in question.columns],
-            "of_outcomes": [OF_OUTCOMES.get(name, "0") for name in question.columns],
-            "terms": [write_terms(question.terms)],
-        }
-        text = statement("alert_counts_of_events")
-        for name, part in parts.items():
-            text = text.replace(f"<<{name}>>", ", ".join(part))
+        text = fill(
+            "alert_counts_of_events",
+            sums=", ".join(f"coalesce(sum({name}), 0)::bigint" for name in question.columns),
+            of_events=", ".join(f"{of_events[name]} AS {name}" for name in question.columns),
+            of_outcomes=", ".join(OF_OUTCOMES.get(name, "0") for name in question.columns),
+            terms=write_terms(question.terms),
+        )
         return fetch(text, values)
 
 

@@ -54,12 +54,10 @@ class SlicePast:
 
     @property
     def first(self) -> float:
-        """When the first stretch with a call began."""
         return min(next(iter(self.counts.values())))
 
     @property
     def last(self) -> float:
-        """When the last stretch with a call began."""
         return max(list(self.counts.values())[-1])
 
     def stretches(self) -> Iterator[PastStretch]:

@@ -83,7 +83,6 @@ class TaskFailure:
 
     @property
     def sample(self) -> str:
-        """The lines around the fault as plain text."""
         lines = self.shown.lines if self.shown else ()
         return "\n".join("".join(piece.text for piece in line.pieces) for line in lines).strip()
 

@@ -243,7 +243,6 @@ def _pickers(
 
 
 def _pick(fields: Sequence[str], values: Sequence[str | None]) -> str:
-    """Write one value of a picker as a query."""
     terms = (Term(field, value) for field, value in zip(fields, values, strict=True))
     return write_query(Query(tuple(terms)))
 

@@ -99,7 +99,6 @@ class NowRow:
 
     @property
     def place(self) -> str:
-        """The node and the environment of a series."""
         environment = shorten(self.key.environment or NO_ENVIRONMENT, LONGEST_NAME)
         return f"{(self.key.node or '').replace('_', ' ')} · {environment}"
 
@@ -148,7 +147,6 @@ class NowRow:
 
     @property
     def difference(self) -> float | None:
-        """Rate less baseline."""
         rate, baseline = self.rates.degraded_rate, self.baseline
         return None if rate is None or baseline is None else rate - baseline
 
@@ -367,7 +365,6 @@ class ModelTable:
 
     @cached_property
     def scale(self) -> Scale:
-        """The one axis of all rates of the page."""
         drawn = (row.rates.degraded_high or 0.0 for row in self._drawn)
         return rate_scale(drawn, AXIS_WIDTH)
 

@@ -76,7 +76,6 @@ class FailureLine:
 
     @property
     def rate(self) -> float | None:
-        """The failures per call of its node."""
         return self.calls.share_of(self.row.seen) if self.calls else None
 
 

@@ -11,18 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from threading import Lock, Timer
-from typing import Any
 
 import structlog
 from django.db import Error, connection
 from django.db.models import Sum
+from pydantic_core import to_json
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.redaction.rules import texts_of
-from diagnostics.store.sql import execute
+from diagnostics.store.sql import execute_prepared, fill
 
 logger = structlog.get_logger(__name__)
 
@@ -53,6 +53,10 @@ class ItemCounts:
 
 
 OUTCOMES = tuple(outcome.name for outcome in fields(ItemCounts))
+ADD = {
+    "counts": ", ".join(OUTCOMES),
+    "added_counts": ", ".join(f"{name} = kept.{name} + excluded.{name}" for name in OUTCOMES),
+}
 
 
 def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
@@ -103,15 +107,14 @@ def note_items(key: ApiKey, counts: Counts) -> None:
 def _write(project_id: int, key_id: int, counts: Counts) -> None:
     with texts_of(project_id):
         rows = _rows(counts)
-    params: dict[str, Any] = {
+    params = {
         "project": project_id,
         "key": key_id,
         "slot": os.getpid() % SLOTS,
-        "sources": [source for source, _ in rows],
-        **{name: [tally[place] for _, tally in rows] for place, name in enumerate(OUTCOMES)},
+        "rows": to_json(rows).decode(),
     }
     try:
-        execute("add_key_minute", params)
+        execute_prepared(fill("add_key_minute", **ADD), params)
     except Error as error:
         logger.warning("items_not_counted", error=type(error).__name__)
 
@@ -135,13 +138,12 @@ def forget_old_counts() -> int:
     return old.delete()[0]
 
 
-def _rows(counts: Counts) -> Sequence[tuple[str, list[int]]]:
+def _rows(counts: Counts) -> Sequence[Mapping[str, object]]:
     """Return one row of counts per source; too many sources become one."""
-    rows: dict[str, list[int]] = {}
+    rows: dict[str, Counter[str]] = {}
     many = len({source for source, _ in counts}) > MOST_SOURCES
     for (source, word), number in counts.items():
         name = "" if many else redact_name(source, LONGEST_SOURCE)
-        row = rows.setdefault(name, [0] * len(OUTCOMES))
-        row[OUTCOMES.index(word)] += number
+        rows.setdefault(name, Counter(dict.fromkeys(OUTCOMES, 0)))[word] += number
     # In one order for all processes, to avoid deadlocks.
-    return sorted(rows.items())
+    return [{"source": source, **tally} for source, tally in sorted(rows.items())]

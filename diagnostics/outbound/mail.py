@@ -165,7 +165,6 @@ class Copy(EmailMessage):
         self.encoded = encoded
 
     def message(self) -> Any:  # type: ignore[override] # noqa: ANN401 - what backends use
-        """Return what a backend writes or sends."""
         return Encoded(self.encoded)
 
 
@@ -177,7 +176,6 @@ class Encoded:
         self._encoded = encoded
 
     def as_bytes(self, unixfrom: bool = False, linesep: str = "\n") -> bytes:  # noqa: FBT001, FBT002, RUF100
-        """Return the bytes with the requested line ends."""
         if linesep == LINE:
             return self._encoded
         return self._encoded.replace(LINE.encode(), linesep.encode())

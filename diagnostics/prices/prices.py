@@ -32,7 +32,6 @@ class TokenPrice:
     is_own: bool = True
 
     def of(self, input_tokens: int, output_tokens: int) -> Decimal:
-        """Return the cost of tokens in US dollars."""
         return (
             self.input_per_million_usd * input_tokens + self.output_per_million_usd * output_tokens
         ) / MILLION

@@ -55,17 +55,14 @@ class WhatIf:
 
     @property
     def rescued(self) -> float | None:
-        """The number of answers recovered by the retries."""
         return None if self.share is None else self.share.share * self.failed_first
 
     @property
     def tokens_each(self) -> float | None:
-        """The tokens spent per recovered answer."""
         return self.tokens / self.rescued if self.tokens and self.rescued else None
 
     @property
     def money_each_usd(self) -> Decimal | None:
-        """The money spent per recovered answer."""
         if self.money_usd is None or not self.rescued:
             return None
         return self.money_usd / Decimal(str(self.rescued))

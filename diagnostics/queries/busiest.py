@@ -51,7 +51,6 @@ class SeriesChoice:
 
 
 def is_large(project_id: int) -> bool:
-    """Whether a project has more series than are judged."""
     more = Series.objects.filter(project_id=project_id).order_by()[MOST_JUDGED : MOST_JUDGED + 1]
     return more.exists()
 

@@ -118,7 +118,6 @@ def texts_of(project_id: int | None) -> Iterator[None]:
 
 
 def work_for(project_id: int | None) -> None:
-    """Change the project of the surrounding `texts_of`."""
     find_own_rules.set(None if project_id is None else partial(own_rules_of, project_id))
 
 

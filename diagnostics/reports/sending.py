@@ -195,7 +195,6 @@ def copy_of(
 
 
 def period_of(delivery: ReportDelivery) -> ReportPeriod:
-    """Return the local days of a delivery's period."""
     zone = ZoneInfo(delivery.subscription.zone)
     first, after = (
         at.astimezone(zone).date() for at in (delivery.period_start, delivery.period_end)

@@ -132,7 +132,6 @@ def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
 
 @member_page
 def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show what would be sent now."""
     subscription = _subscription(request, number)
     letter = write_letter(preview_of(subscription))
     values = personal_values(subscription, [], clock.now())

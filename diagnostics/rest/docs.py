@@ -30,7 +30,6 @@ class Operation:
 
 @require_safe
 def api_docs(request: HttpRequest) -> HttpResponse:
-    """Show every operation of the OpenAPI document."""
     document = read_document()
     operations = list(list_operations(document))
     frame = {"operations": operations, "info": document["info"]}

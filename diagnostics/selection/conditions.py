@@ -176,7 +176,6 @@ def write_narrowing(terms: Sequence[Term]) -> str:
 
 
 def term_params(terms: Sequence[Term]) -> Mapping[str, str | None]:
-    """Return the parameters that `write_terms` names."""
     return {f"term_{index}": _term_value(term) for index, term in enumerate(terms)}
 
 

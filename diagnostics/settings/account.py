@@ -29,7 +29,6 @@ from diagnostics.web.pages import respond
 @require_POST
 @login_required
 def theme(request: HttpRequest) -> HttpResponse:
-    """Save the theme and redirect back."""
     chosen = request.POST.get("theme", "")
     if chosen not in Profile.Theme.values or not isinstance(request.user, User):
         raise Http404

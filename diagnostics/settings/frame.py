@@ -50,17 +50,14 @@ def settings_view(view: ConsoleView[P]) -> ConsoleView[P]:
 
 
 def settings_page(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let administrators read a page."""
     return require_safe(settings_view(view))
 
 
 def settings_form(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let administrators read a page and post its form."""
     return require_http_methods(["GET", "HEAD", "POST"])(settings_view(view))
 
 
 def settings_action(view: ConsoleView[P]) -> ConsoleView[P]:
-    """Let administrators post only."""
     return require_POST(settings_view(view))
 
 
@@ -102,7 +99,6 @@ def take_once(request: ConsoleRequest, name: str) -> Mapping[str, str]:
 
 
 def unkept(response: HttpResponse) -> HttpResponse:
-    """Return a response with headers that forbid caching."""
     add_never_cache_headers(response)
     response["Cache-Control"] = "no-store"
     del response["ETag"]

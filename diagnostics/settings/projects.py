@@ -84,7 +84,6 @@ DAYS_SHOWN = 14
 
 @settings_form
 def quotas(request: ConsoleRequest) -> HttpResponse:
-    """Show and save the limits."""
     own = Quota.objects.filter(project=request.project).first()
     form = QuotaForm(request.POST or None, instance=own or Quota(project=request.project))
     if request.method == "POST" and form.is_valid():

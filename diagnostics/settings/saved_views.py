@@ -21,7 +21,6 @@ from diagnostics.web.pages import respond
 
 @member_page
 def views(request: ConsoleRequest) -> HttpResponse:
-    """List the views that the user may open."""
     saved = views_for(request.project.pk, request.user)
     rows = [(view, view_address(view), PAGES.get(view.page, view.page)) for view in saved]
     return respond(request, "console/views", {"rows": rows, "section": "views"}, "Saved views")

@@ -80,7 +80,6 @@ FOLDS: dict[str, Callable[[int], int]] = {DELTAS: fold_deltas, GROUP_DELTAS: fol
 
 
 def waiting() -> int:
-    """Count the delta rows that wait to be folded."""
     counts = (f"(SELECT count(*) FROM {table})" for table in FOLDS)  # noqa: S608 - our own
     ((number,),) = fetch(f"SELECT {' + '.join(counts)}")
     return int(number)

@@ -163,7 +163,6 @@ def data_tabs(context: Context) -> dict[str, object]:
 
 @register.inclusion_tag("console/_settings_tabs.html", takes_context=True)
 def settings_tabs(context: Context) -> dict[str, object]:
-    """Show the settings pages by group."""
     groups = SETTINGS.items()
     return {"tab": context.get("tab"), "groups": groups, "project": context.get("project")}
 

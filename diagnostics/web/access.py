@@ -238,7 +238,6 @@ def require_actor(request: ConsoleRequest) -> User:
 
 
 def require_administrator(request: ConsoleRequest) -> None:
-    """Refuse whoever does not administer the project."""
     if not may_administer(request):
         raise PermissionDenied
 

@@ -157,7 +157,6 @@ class _Check:
         )
 
     def _placeholders(self) -> dict[str, str]:
-        """Return the values of `${name}` placeholders in arguments."""
         return {
             "check_id": self.check_id,
             "decision_file": str(self.file or ""),

@@ -129,7 +129,6 @@ class _Message:
                 self._give_back()
 
     def _give_back(self) -> None:
-        """Requeue the steps that were claimed and not begun."""
         with settling(self.run.pk, self.plan) as settlement:
             if settlement is not None:
                 settlement.give_back({step.position: step.token for step in self.pending.values()})

@@ -120,7 +120,6 @@ class StepStore:
         self._is_cancelled = claim.is_cancelled
 
     def seconds_to_beat(self) -> float:
-        """Return the seconds until the next heartbeat."""
         return max(0.0, self._beat_at + self._beat_seconds - time.monotonic())
 
     def write_surely(self, rows: Mapping[int, StoredRow], outputs: Outputs) -> bool:

@@ -106,7 +106,6 @@ def settle_end(run: Run) -> None:
 
 
 def report_end(run: Run, columns: Mapping[str, Any]) -> None:
-    """Log contract violations and poisoned runs."""
     if columns["contract_violations"]:
         logger.error(
             "run_breaks_contract", run_id=str(run.id), violations=columns["contract_violations"]

@@ -93,7 +93,6 @@ class Settlement:
         self.advance(list(ready.values_list("position", flat=True)))
 
     def give_back(self, tokens: Mapping[int, int]) -> None:
-        """Requeue steps that were claimed and not begun."""
         params = {"positions": list(tokens), "tokens": list(tokens.values())}
         rows = execute("give_back_steps", {"run": self.run.pk, **params})
         self._enqueue([position for (position,) in rows], alone=True)

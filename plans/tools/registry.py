@@ -69,7 +69,6 @@ class SchemaArguments:
 
 
 def mcp_tools() -> dict[str, Tool]:
-    """Return all discovered tools of configured servers by name."""
     servers = configured_servers()
     return {row.name: _tool(row, servers) for row in _rows(servers)} if servers else {}
 
@@ -289,7 +288,6 @@ def list_tools(project_id: int) -> Sequence[ListedTool]:
 
 
 def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
-    """Return the configured MCP servers by name."""
     servers = configured_servers()
     if not servers:
         return []

@@ -14,8 +14,6 @@ from diagnostics.management import require_project
 
 
 class Command(BaseCommand):
-    """Two weeks of fake events and goals."""
-
     help = "Load two weeks of demo events and goals; --remove deletes them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -13,8 +13,6 @@ from diagnostics.management import require_project
 
 
 class Command(BaseCommand):
-    """Goals, runs, events with their details, failure groups and counts."""
-
     help = (
         "Delete goals, runs and events of a correlation id (--correlation-id), or"
         " all recorded data of a project (--everything). --everything asks"

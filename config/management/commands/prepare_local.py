@@ -79,8 +79,6 @@ def make_steps(folder: Path, *, demo: bool) -> dict[str, Callable[[], object]]:
 
 
 class Command(BaseCommand):
-    """Run each step and store its duration."""
-
     help = "Prepare the one-machine stack; `make run` calls this."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

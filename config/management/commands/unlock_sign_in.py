@@ -14,8 +14,6 @@ from diagnostics.accounts.audit_log import note
 
 
 class Command(BaseCommand):
-    """Reset the failed sign-ins of a person; they also expire after 15 minutes."""
-
     help = "Unlock a user after too many failed sign-ins."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -20,8 +20,6 @@ MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
-    """Create an API key; only its hash is stored, so it is printed once."""
-
     help = "Create an API key for a project and print it; it cannot be shown again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

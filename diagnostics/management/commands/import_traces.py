@@ -24,8 +24,6 @@ PAUSE_SECONDS = 30.0
 
 
 class Command(BaseCommand):
-    """Import OTLP JSON files, or exports of Langfuse and Phoenix, as if they were sent now."""
-
     help = (
         "Import traces from files: OTLP JSON (one request a line, as the Collector's file "
         "exporter writes them, or one document), observations exported from Langfuse (JSON, "

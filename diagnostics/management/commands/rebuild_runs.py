@@ -13,8 +13,6 @@ from diagnostics.store.runs import rebuild_before
 
 
 class Command(BaseCommand):
-    """Read the events of every project, or of one, hour by hour, the newest first."""
-
     help = (
         "Rebuild the list of runs from events, newest first, while the "
         "services run: once after an upgrade from a release without it. It may be interrupted "

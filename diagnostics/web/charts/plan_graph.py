@@ -48,7 +48,6 @@ class Box:
 
     @property
     def mark(self) -> str:
-        """The shape of the step's tone."""
         return shape_of(self.step.tone)
 
     @property

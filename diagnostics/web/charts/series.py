@@ -95,7 +95,6 @@ class OverTime:
 
     @property
     def until(self) -> datetime:
-        """The end of the last slot."""
         return self.since + self.count * self.width
 
 

@@ -99,7 +99,7 @@ def test_a_lost_connection_loses_counts_and_no_answer(
     def lose(*_: object) -> None:
         raise InterfaceError("connection already closed")
 
-    monkeypatch.setattr(key_counts, "execute", lose)
+    monkeypatch.setattr(key_counts, "execute_prepared", lose)
     note_items(key.row, {("a", "stored"): 1})
     assert not KeyMinute.objects.exists()
 
