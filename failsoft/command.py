@@ -2,10 +2,12 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement
@@ -29,6 +31,8 @@ REQUEST_KEYS = frozenset({"tools", "tool_calls", "answer_schema"})
 LINE_KEYS = frozenset({"id", "raw", "schema", "finish_reason"})
 UNREADABLE = "unreadable"
 NOTHING_READ: Line = {"ok": False, "value": None, "repairs": [], "coerced": []}
+# XML has no way to write these.
+NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 Fault = dict[str, Any]
 Mask = Callable[[str], str]
 
@@ -44,6 +48,9 @@ class CheckedFile:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 if everything is valid, 1 if not, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, TextIOWrapper):
+        # An output that is not UTF-8, and names of files that are not, end no check.
+        sys.stdout.reconfigure(errors="backslashreplace")
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
 
@@ -230,12 +237,17 @@ def _junit(checked: Sequence[CheckedFile]) -> "ElementTree[Element]":
         "testsuite", name="failsoft verify", tests=str(len(checked)), failures=str(failed)
     )
     for file in checked:
-        case = SubElement(suite, "testcase", classname="failsoft.verify", name=file.name)
+        case = SubElement(suite, "testcase", classname="failsoft.verify", name=_xml(file.name))
         if file.faults:
-            message = f"{len(file.faults)} violations of contract {CONTRACT_VERSION}"
+            many = f"{len(file.faults)} violation{'s' if len(file.faults) > 1 else ''}"
+            message = f"{many} of contract {CONTRACT_VERSION}"
             failure = SubElement(case, "failure", message=message)
-            failure.text = "\n".join(map(describe_fault, file.faults))
+            failure.text = _xml("\n".join(map(describe_fault, file.faults)))
     return ElementTree(suite)
+
+
+def _xml(text: str) -> str:
+    return NOT_IN_XML.sub(lambda char: ascii(char[0])[1:-1], text)
 
 
 def _data(text: str) -> str:

@@ -63,7 +63,19 @@ def _located(raw: bytes, message: str) -> JsonTextError:
     # Line by line: a list of four million lines would cost more than the text.
     head = b"".join(islice(BytesIO(raw), line - 1, line))[: max(byte_column - 1, 0)]
     column = len(head.decode("utf-8", "ignore")) + 1
+    if _is_broken_before(raw, line, byte_column):
+        reason = "it is not UTF-8"
     return JsonTextError(*_classify(reason), line, column)
+
+
+def _is_broken_before(raw: bytes, line: int, byte_column: int) -> bool:
+    """Whether a text is not UTF-8, there or before."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        at = error.start
+        return (raw.count(b"\n", 0, at) + 1, at - raw.rfind(b"\n", 0, at)) <= (line, byte_column)
+    return False
 
 
 def _classify(reason: str) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -100,6 +101,50 @@ def test_a_report_that_cannot_be_written_is_one_line(
     report = str(tmp_path / "none" / "report.xml")
     assert main(["verify", "--junit", report, good]) == 2
     assert capsys.readouterr().err == f"--junit {report}: No such file or directory\n"
+
+
+def test_a_report_is_xml_whatever_the_document_and_its_name_contain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pl\udcffn.json"
+    step = {"step_id": "a", "tool": "echo", "dependencies": ["\x01\ufffe"]}
+    path.write_text(json.dumps({"steps": [step]}), encoding="utf-8")
+    report = tmp_path / "report.xml"
+    assert main(["verify", "--junit", str(report), str(path)]) == 1
+    [failed] = ElementTree.parse(report).getroot()  # noqa: S314 - written above
+    assert (failed.get("name") or "").endswith("pl\\udcffn.json")
+    [failure] = failed
+    assert (failure.get("message") or "").startswith("1 violation of contract")
+
+
+@pytest.mark.slow
+def test_what_the_output_cannot_encode_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    step = {"step_id": "a", "tool": "echo", "dependencies": ["日本"]}
+    path.write_text(json.dumps({"steps": [step]}), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "failsoft.command", "verify", str(path)],
+        cwd=TOP,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert r'depends on "\u65e5\u672c"' in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+def test_another_encoding_is_named(
+    encoding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{"steps": [\n{"title": "café"}]}', encoding=encoding)
+    assert main(["verify", str(path)]) == 1
+    place = {"utf-16": "line 1, column 1", "latin-1": "line 2, column 15"}[encoding]
+    assert f"{path}: {place}: this is not JSON: it is not UTF-8 [not_json]\n" in (
+        capsys.readouterr().out
+    )
 
 
 def test_a_secret_in_a_document_is_not_printed(
