@@ -16,6 +16,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar, Token
 from copy import copy
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache
@@ -67,6 +69,8 @@ UNREAD = tuple(error.__name__ for error in INVALID)
 OPEN_SPANS = 10_000
 BATCH = 128  # whole answers stay below the size limit of a request
 EXIT_SECONDS = 5
+# Set where a run is begun: it can be reset in that context only.
+_BEGUN: ContextVar["HeldRun"] = ContextVar("failsoft.begun")
 SCHEMA_TRIES = 5
 
 
@@ -82,6 +86,7 @@ class HeldRun:
         self._lock = threading.Lock()
         self._span: trace.Span = trace.INVALID_SPAN
         self._token: Any = None
+        self._here: Token[HeldRun] | None = None
 
     def start(self, tracer: trace.Tracer, node: str | None) -> "HeldRun":
         """Make it the current one of this thread or task."""
@@ -90,6 +95,7 @@ class HeldRun:
         name = f"invoke_agent {node or 'agent'}"
         self._span = tracer.start_span(name, inside, attributes=names)
         self._token = context.attach(trace.set_span_in_context(self._span, inside))
+        self._here = _BEGUN.set(self)
         return self
 
     def hold(self, span: ReadableSpan) -> None:
@@ -107,8 +113,11 @@ class HeldRun:
 
     def end(self, error: BaseException | None) -> None:
         """Let the latest call go, then the run."""
-        if self._token is not None:
-            context.detach(self._token)
+        if self._here is not None:
+            # Parts of a stream may be read in other threads and tasks: nothing is current there.
+            with suppress(ValueError):
+                _BEGUN.reset(self._here)
+                context.detach(self._token)
         with self._lock:
             before, self._call, self._is_over = self._call, None, True
             marks, self._marks = self._marks, {}

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -367,6 +369,24 @@ def test_nothing_of_it_raises_into_the_host(
 
     assert list(lines()) == ["a", "b"]
     assert "a generator is no run" in caplog.text
+
+
+def test_a_stream_whose_parts_are_read_in_other_contexts_says_nothing_in_the_log(
+    provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    def parts() -> Iterator[str]:
+        with failsoft.run(node="trip"):
+            call(provider, "first part")
+            yield "a"
+            yield "b"
+
+    # As web servers read a stream: each part in a thread, in a copy of the request's context.
+    stream = parts()
+    read = [copy_context().run(next, stream, "") for _ in range(3)]
+    provider.force_flush()
+    assert read == ["a", "b", ""]
+    assert caplog.messages == []
+    assert server.span("first part").attributes["failsoft.node"] == "trip"
 
 
 def test_spans_that_never_end_are_given_up(provider: TracerProvider, server: Server) -> None:
