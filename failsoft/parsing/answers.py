@@ -9,11 +9,14 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, overload
 
 import jiter
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from typing_extensions import TypeVar
 
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, Repair, ValidationErrorItem
@@ -63,7 +66,7 @@ _USUAL = frozenset({None, FinishClass.STOP, FinishClass.TOOL_CALLS, FinishClass.
 MAX_TEXT = 1_000
 _CUT = "the rest of the answer, which was cut off at the token limit"
 Value = TypeVar("Value", default=dict[str, Any] | list[Any])
-Model = TypeVar("Model", bound=BaseModel)
+Read = TypeVar("Read")
 
 
 class Recovered(NamedTuple, Generic[Value]):
@@ -114,26 +117,45 @@ class RefusedAnswer:
 def recover(text: str | None, finish_reason: str | None = None) -> Recovered | RefusedAnswer: ...
 @overload
 def recover(
-    text: str | None, finish_reason: str | None = None, *, schema: type[Model]
-) -> Recovered[Model] | RefusedAnswer: ...
+    text: str | None, finish_reason: str | None = None, *, schema: type[Read]
+) -> Recovered[Read] | RefusedAnswer: ...
 def recover(
-    text: str | None, finish_reason: str | None = None, *, schema: type[BaseModel] | None = None
+    text: str | None, finish_reason: str | None = None, *, schema: Any = None
 ) -> Recovered[Any] | RefusedAnswer:
     """Read one object or array from model output; never raises, for any text.
 
-    With `schema`, a pydantic model, the value is an instance of it, validated as JSON; an answer
-    that breaks the schema is refused, with an error and its place for each field.
+    With `schema`, a pydantic model or another type that pydantic knows, the value is an instance
+    of it, validated as JSON; an answer that breaks the schema is refused, with an error and its
+    place for each field.
     """
-    if not (schema is None or hasattr(schema, "model_validate_json")):
-        raise TypeError(f"schema: expected a pydantic model, got {schema!r:.60}")
+    validate = None if schema is None else _validation(schema)
     answer = _recover(text or "", finish_reason)
-    if schema is None or isinstance(answer, RefusedAnswer):
+    if validate is None or isinstance(answer, RefusedAnswer):
         return answer
     try:
-        instance = schema.model_validate_json(json.dumps(answer.value))
+        instance = validate(json.dumps(answer.value))
     except ValidationError as error:
         return _refuse_by_schema(answer, error)
     return Recovered(instance, answer.text, answer.repairs)
+
+
+def _validation(schema: Any) -> Callable[[str], Any]:  # noqa: ANN401 - a type, or a mistake
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return schema.model_validate_json
+    try:
+        return _adapter(schema).validate_json
+    except (TypeError, PydanticUserError, PydanticUndefinedAnnotation) as error:
+        expected = "a pydantic model or a type it knows"
+        raise TypeError(f"schema: expected {expected}, got {schema!r:.60}") from error
+
+
+@lru_cache(maxsize=100)
+def _adapter(schema: type[Value]) -> TypeAdapter[Value]:
+    if hasattr(schema, "__get_validators__"):
+        raise TypeError("a model of pydantic 1")
+    adapter = TypeAdapter(schema)
+    adapter.rebuild()  # a name that is not defined is an error now, not at an answer
+    return adapter
 
 
 def _recover(text: str, finish_reason: str | None) -> Recovered | RefusedAnswer:

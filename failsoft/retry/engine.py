@@ -52,9 +52,9 @@ class PlannedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class Valid:
-    """The answer was valid; `value` is its content."""
+    """The answer was valid; `value` is its content, or what you made of it."""
 
-    value: dict[str, Any]
+    value: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ Result = Valid | Invalid | CallFailed | Halted
 class Succeeded:
     """A valid answer on attempt number `attempts`."""
 
-    value: dict[str, Any]
+    value: Any
     attempts: int
 
 

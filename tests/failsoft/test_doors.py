@@ -1,12 +1,14 @@
 """The public doors of the library: what their docstrings show, and that they need no server."""
 
 import doctest
+import re
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import mypy.api
 import pytest
 
 import failsoft
@@ -38,6 +40,17 @@ def test_the_library_imports_without_the_server() -> None:
         [sys.executable, "-c", IMPORT_ALL], cwd=TOP, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_satisfy_a_strict_type_checker(tmp_path: Path) -> None:
+    page = (TOP / "docs" / "library.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert examples
+    for number, example in enumerate(examples):
+        (tmp_path / f"example_{number}.py").write_text(example, encoding="utf-8")
+    report, errors, code = mypy.api.run(["--strict", "--config-file=", str(tmp_path)])
+    assert (code, errors) == (0, ""), report
 
 
 def test_the_top_door_loads_rooms_at_first_use() -> None:

@@ -1,8 +1,9 @@
 """`recover` with a model of pydantic: its instance, or every error with its place."""
 
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal, assert_type
+from typing import Annotated, Any, Literal, assert_type
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
@@ -105,10 +106,39 @@ def test_valid_json_with_escapes_that_are_rarely_meant_has_places_too(note: str)
     assert places(recover(text, schema=Receipt)) == [("/on", "date_from_datetime_parsing", 1, 8)]
 
 
+@dataclass
+class Leg:
+    city: str
+    days: int
+
+
+def test_a_type_that_pydantic_knows_is_read_like_a_model() -> None:
+    legs = recover("[{'city': 'Oslo', 'days': 2},]", schema=list[Leg])
+    assert not isinstance(legs, RefusedAnswer)
+    assert_type(legs, Recovered[list[Leg]])
+    assert legs.value == [Leg("Oslo", 2)]
+    missing = recover('[{"city": "Oslo", "days": 1},\n {"city": "Moss"}]', schema=list[Leg])
+    assert places(missing) == [("/1/days", "missing", 2, 2)]
+
+
+class Plain:
+    city: str
+
+
+class OfPydantic1(Plain):
+    __get_validators__ = ()
+
+
+NO_SCHEMAS = [Plain, OfPydantic1, {"type": "object"}, "Receipt", Leg("Oslo", 2)]
+
+
+@pytest.mark.parametrize("schema", NO_SCHEMAS)
 @pytest.mark.parametrize("text", ["no", '{"a": 1}'])
-def test_a_schema_that_is_no_model_is_named_whatever_the_answer(text: str) -> None:
-    with pytest.raises(TypeError, match="expected a pydantic model"):
-        recover(text, schema={"type": "object"})  # type: ignore[call-overload]
+def test_a_schema_that_is_no_type_of_pydantic_is_named_whatever_the_answer(
+    schema: Any, text: str
+) -> None:
+    with pytest.raises(TypeError, match="schema: expected a pydantic model or a type it knows"):
+        recover(text, schema=schema)
 
 
 def test_a_rule_with_a_long_message_is_an_error_too() -> None:
