@@ -306,7 +306,8 @@ class PostedEvent(_Part):
         except ValueError as error:
             kinds = ", ".join(EventKind)
             raise PydanticCustomError(
-                "event_name", f"graph.<node>.<kind>, node of a-z, 0-9, _ and -, kind one of {kinds}"
+                "event_name",
+                "answered, or graph.<node>.<kind>, node of a-z, 0-9, _ and -, kind one of " + kinds,
             ) from error
         return value
 

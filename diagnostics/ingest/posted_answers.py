@@ -122,7 +122,11 @@ def draft_answer(answer: PostedAnswer) -> Draft:
     parts = answer.model_dump(include=set(ANSWER_PARTS), exclude_unset=True)
     left_out = {*ANSWER_PARTS, "event_id", "name", "error"}
     fields = answer.model_dump(by_alias=True, exclude_none=True, exclude=left_out)
-    call = ModelCall(finish_reason=answer.finish_reason, answer=read_message(parts))
+    call = ModelCall(
+        finish_reason=answer.finish_reason,
+        answer=read_message(parts),
+        output_tokens=answer.output_tokens,
+    )
     posted = call.answer or Answer()
     request_attributes = {
         key: parts[name] for name, key in ATTRIBUTE_NAMES.items() if parts.get(name)
@@ -135,8 +139,8 @@ def draft_answer(answer: PostedAnswer) -> Draft:
         fields=fields,
         # Nothing is left out: what is not there is empty.
         answer=posted if posted.calls else posted._replace(text=posted.text or ""),
-        error=CallError(answer.error),
-        is_error=answer.error is not None,
+        error=CallError(answer.error).named_by(call),
+        is_error=answer.error is not None or call.broke_off,
         stored_id=answer.event_id,
         **expectations_of(call, request_attributes),
     )

@@ -31,6 +31,13 @@ BATCH_TYPES = LINES_TYPES | {JSON_TYPE}
 ModelT = TypeVar("ModelT", bound=BaseModel)
 UTF_8 = frozenset({"utf-8", "utf8", ""})
 GZIP_CODINGS = frozenset({"gzip", "x-gzip"})
+# By its first bytes, with which neither a text in UTF-8 nor protobuf begins.
+WIDE = "the body is UTF-16: send UTF-8"
+SIGNS = {
+    b"\x1f\x8b": "the body is gzip: say so once, by Content-Encoding: gzip",
+    b"\xff\xfe": WIDE,
+    b"\xfe\xff": WIDE,
+}
 
 
 class BodyNotJsonError(APIException):
@@ -174,7 +181,10 @@ def read_plain(request: HttpRequest) -> bytes:
     body = _stream_of(request).read(limit + 1)
     if len(body) > limit:
         raise TooLargeError(f"at most {limit} bytes on the wire")
-    return inflate(body) if packed else body
+    plain = inflate(body) if packed else body
+    if (sign := SIGNS.get(plain[:2])) is not None:
+        raise JsonTextError("not_json", sign)
+    return plain
 
 
 def _stream_of(request: HttpRequest) -> Any:  # noqa: ANN401 - anything with `read`

@@ -36,9 +36,10 @@ class FinishClass(StrEnum):
 CUT = frozenset({FinishClass.LENGTH, FinishClass.INTERRUPTED})
 # An interrupted stream reports this reason.
 STREAM_CUT = "stream_cut"
-_ENUM_PREFIX = re.compile(r"(?:finish|stop)_?reason[._]")
+_GAPS = re.compile(r"[-_\s]+")
+_ENUM_PREFIX = re.compile(r"(?:finish|stop)reason\.?")
 _ENDINGS = {
-    reason: FinishClass(ending)
+    _GAPS.sub("", reason): FinishClass(ending)
     for ending, reasons in MAKERS["finish_reasons"].items()
     for reason in reasons
 }
@@ -49,7 +50,7 @@ def ending_of(reason: str | None) -> FinishClass | None:
     """Return the class of a finish reason of any maker; None without a reason."""
     if reason is None or not reason.strip():
         return None
-    name = reason.strip().lower().replace("-", "_").replace(" ", "_")
+    name = _GAPS.sub("", reason.lower())
     return _ENDINGS.get(name) or _ENDINGS.get(
         _ENUM_PREFIX.sub("", name, count=1), FinishClass.OTHER
     )

@@ -61,6 +61,10 @@ SAYS = (
     "OTLP is taken over HTTP alone: set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf,"
     " or let a collector translate"
 )
+NO_METRICS = (
+    "metrics are not taken: set OTEL_METRICS_EXPORTER=none, or let the collector export traces and"
+    " logs alone"
+)
 
 
 class StatusResource(Resource):
@@ -257,3 +261,9 @@ def refuse_grpc(request: HttpRequest) -> HttpResponse:
     """Respond without a message: clients read only the status in the headers."""
     headers = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
     return HttpResponse(content_type="application/grpc", headers=headers)
+
+
+@csrf_exempt
+def refuse_metrics(request: HttpRequest) -> HttpResponse:
+    """Respond with 404: no exporter repeats what is not taken at all."""
+    return refuse(request, status.HTTP_404_NOT_FOUND, NO_METRICS)

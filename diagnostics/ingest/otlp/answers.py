@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from diagnostics.ingest.otlp.attributes import count, decoded, short
+from failsoft.parsing.makers import FinishClass, ending_of
 
 CONTENTS = ("parts", "content", "text")
 # Tuples: the type of a part may be anything, and a set refuses what has no hash.
 TEXT_PARTS = ("text", "output_text")
-TOOL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call")
+TOOL_PARTS = ("tool_call", "tool_use", "toolUse", "tool-call", "function_call")
 # Bedrock, Haystack, Google and Genkit name a block by its key.
 NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall", "toolRequest"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
@@ -309,6 +310,17 @@ class ModelCall:
     prompt_version: str | None = None
     answer: Answer | None = field(default=None, repr=False)
     attributes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of an answer is told, if only how long it was."""
+        answer = self.answer or Answer()
+        return bool(answer.text or answer.calls or self.output_tokens)
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether it ended by an error of the call before anything of an answer."""
+        return not self.has_begun and ending_of(self.finish_reason) is FinishClass.INTERRUPTED
 
     def completed_by(self, other: "ModelCall") -> "ModelCall":
         """Return the call with missing fields filled from another convention."""

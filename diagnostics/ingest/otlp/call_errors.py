@@ -8,8 +8,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from diagnostics.ingest.otlp.answers import ModelCall
 from diagnostics.ingest.otlp.attributes import OBSERVATION, TABLE, AttributeMap, count, short
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 from failsoft.events import CallErrorType, ParseErrorType
@@ -22,6 +23,7 @@ PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].ite
 CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
 PARTS = {CallErrorType(kind): parts for kind, parts in ERRORS["parts"].items()}
 CANCELS, ABANDONED = frozenset(ERRORS["cancels"]), frozenset(ERRORS["abandoned"])
+UNREAD, PAGES = tuple(ERRORS["unread"]), tuple(ERRORS["pages"])
 ENDINGS = {"length": ParseErrorType.TRUNCATED, "block": ParseErrorType.REFUSAL}
 GAPS = re.compile(r"[_\-\s]+")
 # A status in a text: first in it, or behind the word that SDKs put before it.
@@ -30,8 +32,8 @@ STATUS = re.compile(
     r"([45][0-9]{2})\b",
     re.IGNORECASE,
 )
-# The name of an exception that a text begins with.
-NAME = re.compile(r"\W{0,2}((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
+# The name of an exception: a text begins with it, or a stack behind the message, as in JavaScript.
+NAME = re.compile(r"(?:^\W{0,2}|\n\n)((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
 # Quoted by an error that is about the answer, not about the call.
 QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGNORECASE)
 QUOTED_CODE = re.compile(r"\bcode\W{1,5}([a-z_]+)", re.IGNORECASE)
@@ -67,7 +69,14 @@ class CallError:
         found = (PARSE_ERRORS.get(name) for name in (*names, *codes))
         quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
         endings = (ENDINGS.get(ending_of(reason) or "") for reason in quoted)
-        return next(filter(None, (*found, *endings)), None)
+        unread = (ParseErrorType.NOT_JSON for text in self.texts if _says_unread(text))
+        return next(filter(None, (*found, *endings, *unread)), None)
+
+    def named_by(self, call: ModelCall) -> "CallError":
+        """Return the error of a call; without a name its reason to end is one if it broke off."""
+        return (
+            replace(self, name=call.finish_reason) if self.name is None and call.broke_off else self
+        )
 
     def is_cancelled(self, finish_reason: str | None) -> bool:
         """Whether the caller gave the call up: its answer says nothing about the model."""
@@ -82,7 +91,7 @@ class CallError:
         if self.name is not None:
             yield self.name
         for text in self.texts:
-            if (match := NAME.match(text)) is not None:
+            if (match := NAME.search(text)) is not None:
                 yield match[1]
             elif text.strip().lower() in CANCELS:
                 yield text
@@ -131,6 +140,12 @@ def _kind_in(texts: tuple[str, ...]) -> CallErrorType | None:
     """Return the kind of the first status in some texts, else of the first telling words."""
     status = next((match[1] for match in map(STATUS.search, texts) if match), None)
     return _kind_of_status(status) or next(filter(None, map(_kind_of, texts)), None)
+
+
+def _says_unread(text: str) -> bool:
+    """Whether the words of a client say that an answer is not JSON."""
+    plain = GAPS.sub("", text.lower())
+    return any(part in plain for part in UNREAD) and not any(part in plain for part in PAGES)
 
 
 def _kind_of(text: str) -> CallErrorType | None:

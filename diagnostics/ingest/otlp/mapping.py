@@ -216,8 +216,9 @@ def draft_span(span: Span) -> list[Draft]:
     if not is_call and kind is None:
         return []
     call = read_call(attributes, span.events, span.scope)
-    is_unanswered = _is_unanswered(call)
-    is_error = is_error or (raised(span.events) and is_unanswered)
+    # Nothing says that the model answered, not even how long or why it ended.
+    is_unanswered = call.broke_off or not (call.has_begun or call.finish_reason)
+    is_error = is_error or call.broke_off or (raised(span.events) and is_unanswered)
     if is_unanswered and is_error:
         call = replace(call, served_model=None)
     elif is_unanswered and kind is None and span.scope in OPENED:
@@ -236,7 +237,7 @@ def draft_span(span: Span) -> list[Draft]:
                 None if kind in BESIDE else kind,
                 fields,
                 known_answer(call),
-                read_error(attributes, span.events, span.status_message),
+                read_error(attributes, span.events, span.status_message).named_by(call),
                 is_error,
                 _place_of(span, call),
                 **expectations_of(call, attributes),
@@ -263,13 +264,6 @@ def known_answer(call: ModelCall) -> Answer:
     is_called = ending_of(call.finish_reason) is FinishClass.TOOL_CALLS
     is_empty = not answer.calls and not (answer.text or "").strip()
     return Answer() if is_called and is_empty else answer
-
-
-def _is_unanswered(call: ModelCall) -> bool:
-    """Whether nothing says that the model answered, not even how long or why it ended."""
-    answer = call.answer or Answer()
-    is_told = answer.text or answer.calls or call.finish_reason or call.output_tokens
-    return not is_told
 
 
 def _place_of(span: Span, call: ModelCall) -> CallPlace:

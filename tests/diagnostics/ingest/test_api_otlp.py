@@ -384,6 +384,21 @@ def test_grpc_is_refused_with_what_to_set() -> None:
     assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in answer["grpc-message"]
 
 
+def test_metrics_are_refused_with_what_to_set() -> None:
+    answer = Client().post("/v1/metrics", b"\n\0", content_type=PROTOBUF)
+    assert (answer.status_code, answer["Content-Type"]) == (404, PROTOBUF)
+    code, message = status_of(answer)
+    assert (code, "OTEL_METRICS_EXPORTER=none" in message) == (5, True)
+
+
+@pytest.mark.parametrize("path", ["/v1/traces", "/api/v1/events"])
+def test_a_body_that_is_no_text_in_utf_8_is_refused_with_what_it_is(post: Post, path: str) -> None:
+    packed = post(gzip.compress(b"{}"), JSON, path)
+    assert (packed.status_code, b"Content-Encoding: gzip" in packed.content) == (400, True)
+    wide = post("{}".encode("utf-16"), JSON, path)
+    assert (wide.status_code, b"UTF-16" in wide.content) == (400, True)
+
+
 def partial(answer: Any) -> Any:
     return ExportTraceServiceResponse.FromString(answer.content).partial_success
 

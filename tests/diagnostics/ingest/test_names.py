@@ -19,7 +19,7 @@ ONE_NAME = [
     (PROVIDER, ["xai", "x_ai", "x-ai"]),
     (PROVIDER, ["mistralai", "mistral_ai", "Mistral"]),
     # As the AI SDK of Vercel writes them: `<provider>.<api>`.
-    (PROVIDER, ["openai", "openai.chat", "openai.responses", "OpenAI.completion"]),
+    (PROVIDER, ["openai", "openai.chat", "openai.responses", "OpenAI.completion", "openai-chat"]),
     (PROVIDER, ["anthropic", "anthropic.messages"]),
     (PROVIDER, ["azure", "azure.chat", "azure-openai.responses"]),
     (PROVIDER, ["google.vertex.chat", "vertex_ai"]),

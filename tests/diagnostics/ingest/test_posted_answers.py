@@ -202,6 +202,12 @@ def test_a_call_that_gave_no_answer_is_a_provider_error(post: Post) -> None:
     assert set(kinds) == {("provider_error", "rate_limited"), ("provider_error", "timeout")}
 
 
+def test_an_answer_that_broke_off_before_its_first_word_is_a_provider_error(post: Post) -> None:
+    post(answered(text=None, finish_reason="error"))
+    event, _ = only_event()
+    assert (event.kind, event.parse_error_type) == (EventKind.PROVIDER_ERROR, None)
+
+
 def test_nothing_of_a_good_answer_is_kept(post: Post) -> None:
     post(answered())
     assert EventPayload.objects.count() == 0

@@ -34,6 +34,9 @@ def test_every_reason_has_one_class_whoever_uses_it() -> None:
         ("REASON_MAX_LEN", FinishClass.LENGTH),  # xAI
         ("token_limit", FinishClass.LENGTH),  # watsonx
         ("sensitive", FinishClass.BLOCK),  # Zhipu
+        ("endTurn", FinishClass.STOP),  # Strands
+        ("contentFiltered", FinishClass.BLOCK),
+        ("blocked", FinishClass.BLOCK),  # Genkit
         ("a reason of next year", FinishClass.OTHER),
     ],
 )

@@ -48,6 +48,8 @@ def test_the_kind_of_an_error_is_found(error: CallError, kind: str) -> None:
         (("asyncio.exceptions.CancelledError: Cancelled by cancel scope",), True),
         (("GeneratorExit()",), True),
         (("context canceled",), True),
+        # A message and its stack, as LangChain for Node joins them.
+        (("Request was aborted.\n\nAbortError: Request was aborted.\n    at call",), True),
         (("APIError: the task was cancelled by the server",), False),
         ((), False),
     ],
@@ -61,6 +63,26 @@ def test_a_text_that_begins_with_a_cancel_is_one(
 def test_a_parse_error_in_a_text_is_one() -> None:
     assert CallError(None, None, ("ValidationError: 2 errors",)).parse_error == "schema_invalid"
     assert CallError("ValueError", None, ("bad ValidationError",)).parse_error is None
+    assert CallError("MaxTokensError").parse_error == "truncated"
+    assert CallError("ZodError").parse_error == "schema_invalid"
+
+
+@pytest.mark.parametrize(
+    ("text", "parse_error"),
+    [
+        ("Unexpected token 'S', \"Sure! Go\" is not valid JSON", "not_json"),
+        ("SyntaxError: Unexpected end of JSON input", "not_json"),
+        ('JSON Parse error: Unexpected identifier "Sure"', "not_json"),
+        ("Failed to parse structured output as JSON. Content: Sure!", "not_json"),
+        # The page of a proxy is no answer of a model.
+        ("Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON", None),
+        ("Invalid JSON response", None),
+    ],
+)
+def test_a_client_says_in_words_that_an_answer_is_not_json(
+    text: str, parse_error: str | None
+) -> None:
+    assert CallError("Error", None, (text,)).parse_error == parse_error
 
 
 @pytest.mark.parametrize("code", ["tool_use_failed", "json_validate_failed"])

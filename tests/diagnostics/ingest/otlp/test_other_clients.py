@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from diagnostics.ingest.otlp.mapping import draft_span
+from diagnostics.ingest.otlp.mapping import draft_span, is_strange
 from failsoft.events import CallErrorType, EventKind, ParseErrorType, PostedEvent
 from tests.diagnostics.ingest.otlp.test_conventions import demanding, event_of, read_span
 
@@ -205,3 +205,72 @@ def test_spring_ai_writes_every_value_as_a_text_and_none_for_a_missing_name() ->
     assert (event.temperature, event.max_output_tokens, event.input_tokens) == (0.7, 50, 31)
     assert (event.model, event.served_model, event.finish_reason) == ("asked-1", None, "STOP")
     assert event_of({**told, "gen_ai.request.temperature": "warm"}).temperature is None
+
+
+@pytest.mark.parametrize("reason", ["error", "timeout"])
+def test_a_call_that_broke_off_before_anything_of_an_answer_failed(reason: str) -> None:
+    mastra = {
+        **CHAT,
+        "gen_ai.response.finish_reasons": json.dumps([reason]),
+        "gen_ai.response.model": "asked-1",
+        "gen_ai.output.messages": json.dumps(
+            [{"role": "assistant", "parts": [{"type": "text", "content": ""}]}]
+        ),
+    }
+    failed = event_of(mastra)
+    assert (failed.kind, failed.served_model) == (EventKind.PROVIDER_ERROR, None)
+    is_late = failed.attributes["call_error_type"] == CallErrorType.TIMEOUT
+    assert is_late is (reason == "timeout")
+    began = event_of(mastra | {"gen_ai.usage.output_tokens": 17})
+    assert began.parse_error_type == ParseErrorType.TRUNCATED
+
+
+def test_voltagent_tells_a_call_under_names_of_its_own() -> None:
+    told = {
+        "span.type": "llm",
+        "entity.name": "trip-agent",
+        "conversation.id": "conversation-1",
+        "llm.model": "asked-1",
+        "llm.temperature": 0.2,
+        "llm.max_output_tokens": 100,
+        "llm.usage.prompt_tokens": 31,
+        "llm.usage.completion_tokens": 17,
+        "llm.usage.reasoning_tokens": 5,
+        "llm.finish_reason": "length",
+    }
+    event = event_of(told, scope="@voltagent/core")
+    assert (event.node, event.model, event.temperature) == ("trip-agent", "asked-1", 0.2)
+    assert (event.max_output_tokens, event.input_tokens, event.output_tokens) == (100, 31, 17)
+    assert (event.reasoning_tokens, event.parse_error_type) == (5, ParseErrorType.TRUNCATED)
+    assert event.attributes["conversation_id"] == "conversation-1"
+
+
+def test_langchain_for_node_names_provider_and_served_model_beside_the_call() -> None:
+    served = {"response_metadata": {"model_name": "asked-1-2026-01-01"}, "content": GOOD}
+    told = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "asked-1",
+        "llm.invocation_parameters": '{"model": "asked-1"}',
+        "metadata": '{"ls_provider": "openai"}',
+        "output.value": json.dumps({"generations": [[{"message": {"kwargs": served}}]]}),
+    }
+    event = event_of(told)
+    assert (event.provider, event.model) == ("openai", "asked-1")
+    assert event.served_model == "asked-1-2026-01-01"
+
+
+def test_strands_for_node_writes_reasons_and_parts_in_camel_case() -> None:
+    part = {"type": "toolUse", "name": "book", "input": {"days": 3}}
+    choice = {"finish_reason": "toolUse", "message": json.dumps([part])}
+    (draft,) = draft_span(read_span(CHAT, events=[("gen_ai.choice", choice)]))
+    assert [call.name for call in draft.answer.calls] == ["book"]
+    assert draft.finish_reason == "toolUse"
+
+
+@pytest.mark.parametrize(
+    "kind", [{"genkit:type": "action", "genkit:metadata:subtype": "flow"}, {"genkit:type": "util"}]
+)
+def test_what_genkit_does_around_calls_is_understood_and_no_call(kind: dict[str, str]) -> None:
+    around = read_span({**kind, "genkit:name": "trip"})
+    assert draft_span(around) == []
+    assert not is_strange(around)
