@@ -128,6 +128,9 @@ def recover(
     of it, validated as JSON; an answer that breaks the schema is refused, with an error and its
     place for each field.
     """
+    for name, given in (("text", text), ("finish_reason", finish_reason)):
+        if not isinstance(given, str | None):
+            raise TypeError(f"{name}: expected a string or None, got {given!r:.60}")
     validate = None if schema is None else _validation(schema)
     answer = _recover(text or "", finish_reason)
     if validate is None or isinstance(answer, RefusedAnswer):

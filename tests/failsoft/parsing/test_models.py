@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated, Any, Literal, assert_type
 
 import pytest
@@ -139,6 +139,19 @@ def test_a_schema_that_is_no_type_of_pydantic_is_named_whatever_the_answer(
 ) -> None:
     with pytest.raises(TypeError, match="schema: expected a pydantic model or a type it knows"):
         recover(text, schema=schema)
+
+
+class Reason(IntEnum):
+    MAX_TOKENS = 2
+
+
+def test_what_is_no_text_is_named() -> None:
+    blocks: Any = [{"type": "text", "text": "{}"}]
+    with pytest.raises(TypeError, match=r"text: expected a string or None, got \[\{'type': 'text'"):
+        recover(blocks)
+    reason: Any = Reason.MAX_TOKENS
+    with pytest.raises(TypeError, match=r"finish_reason: expected a string .*MAX_TOKENS"):
+        recover('{"a": [1', reason)
 
 
 def test_a_rule_with_a_long_message_is_an_error_too() -> None:
