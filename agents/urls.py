@@ -4,6 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
 from agents.actions.api import EntriesView, UndoView
+from agents.breakers.alerts import gauge_breakers
 from agents.breakers.api import BreakersView, MoveBreakerView
 from agents.breakers.views import breakers, isolate_model, move_breaker
 from agents.console.failure_page import failure
@@ -30,7 +31,6 @@ from agents.goals.api import AnswerView, CancelView, GoalsView, GoalView
 from agents.lab.api import ParseView, ReplayView
 from agents.lab.views import lab, replay
 from agents.llm.settings_page import language_model, provider, providers, test_model
-from agents.metrics import gauge_breakers
 from agents.purge.views import planning, purge
 from diagnostics.metrics import add_gauges
 

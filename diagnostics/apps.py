@@ -10,7 +10,6 @@ class DiagnosticsConfig(AppConfig):
 
     def ready(self) -> None:
         """Give redacted fields the redactor; register stored texts."""
-        from diagnostics.redaction import checks  # noqa: F401, PLC0415 - needs ready apps
         from diagnostics.redaction.fields import use_redactor  # noqa: PLC0415
         from diagnostics.redaction.redactor import redact  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from diagnostics.ingest.answerers import forget_old_answerers
 from diagnostics.ingest.key_counts import forget_old_counts
 from diagnostics.ingest.receiving import settle_verdicts
 from diagnostics.ingest.span_runs import forget_old_spans, settle_runs
-from diagnostics.prices.listed import look_up_prices
+from diagnostics.prices.prices import look_up_prices
 from diagnostics.redaction.rescrub import advance_all
 from diagnostics.reports.archive import purge_old
 from diagnostics.reports.sending import send_waiting

@@ -56,8 +56,7 @@ from diagnostics.console.compare import compare_csv, compare_page
 from diagnostics.console.exports import export
 from diagnostics.console.live import live_rows
 from diagnostics.console.models_page import models
-from diagnostics.console.now import now
-from diagnostics.console.now_verdict import mark_now, verdict_task
+from diagnostics.console.now import mark_now, now, verdict_task
 from diagnostics.console.prompts import prompts
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
 from diagnostics.failures.api import FailuresView, FailureView

@@ -1,8 +1,11 @@
-"""Open breakers as a signal that alert rules can watch."""
+"""Open breakers as a signal that alert rules can watch, and as a gauge on /metrics."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+
+from django.db.models import Count, Q
+from prometheus_client.core import GaugeMetricFamily, Metric
 
 from agents.breakers.models import Breaker
 from diagnostics.alerting.signals import Signal
@@ -30,3 +33,21 @@ def count_open(
         ({"provider": provider, "model": model}, count)
         for (provider, model), count in counts.items()
     ]
+
+
+def gauge_breakers(project_id: int | None) -> Iterator[Metric]:
+    """Yield the number of breakers that are not closed, by provider and model."""
+    family = GaugeMetricFamily(
+        "failsoft_breakers_open",
+        "Circuit breakers that are not closed.",
+        labels=("provider", "model", "kind"),
+    )
+    breakers = Breaker.objects.order_by("provider", "model", "kind")
+    if project_id is not None:
+        breakers = breakers.filter(project_id=project_id)
+    not_closed = Count("pk", filter=~Q(state=Breaker.State.CLOSED))
+    counted = breakers.values_list("provider", "model", "kind").annotate(not_closed=not_closed)
+    for provider, model, kind, count in counted:
+        labels = (provider or "unknown", model or "unknown", kind)
+        family.add_metric(labels, count)
+    yield family

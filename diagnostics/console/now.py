@@ -1,12 +1,18 @@
-"""The Now page: the causes that degrade something, then the models, worst first."""
+"""The Now page: the causes that degrade something, then the models, worst first.
+
+The verdict of a selection is there as a task too, and people say whether it was right.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import touches
@@ -14,15 +20,15 @@ from diagnostics.alerting.incident_charts import began, marks_between, small_cha
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.incident_rows import active_silences, is_incident_silenced
-from diagnostics.alerting.incident_views import headline_of
+from diagnostics.alerting.incident_views import answer_task, headline_of
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.states import rank
-from diagnostics.alerting.statuses import StatusSet, read_status
-from diagnostics.alerting.wording import STATES, name_slices
+from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of
+from diagnostics.alerting.task_text import task_of
+from diagnostics.alerting.wording import STATES, name_slices, slice_words
 from diagnostics.analysis.series import axis_of
 from diagnostics.analysis.status import SeriesState
 from diagnostics.console.now_models import FIRST, NowRow, TableQuestion, read_rows, table_of
-from diagnostics.console.now_verdict import rating
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import latest_groups
 from diagnostics.failures.models import FailureGroup
@@ -37,9 +43,11 @@ from diagnostics.queries.trends import latest_degraded
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.advice import Advice
-from diagnostics.verdict.verdicts import Verdict
+from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.ratings import OUTDATED, mark_of, mark_verdict, sign_verdict
+from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.verdict.wording import since_of
-from diagnostics.web.access import ConsoleRequest, member_page
+from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.charts.series import SeriesChart
@@ -255,3 +263,61 @@ def _fresh(
         )
         for group, seen in latest_groups(project_id, question, FRESH)
     ]
+
+
+FIELD_OF = {Cause.PROMPT: "prompt_version", Cause.PROVIDER_OUTAGE: "provider"}
+
+
+def rating(
+    project_id: int, selection: Selection, suspected: Sequence[Verdict]
+) -> Mapping[str, Any]:
+    """Return how the gravest cause without an incident was rated, and where its failures are."""
+    if not suspected:
+        return {}
+    first = suspected[0]
+    kind = first.finding.top_kind
+    narrowed = {**_subject(first), **({"kind": kind_filter(kind)} if kind else {})}
+    stored = stored_form(first)
+    return {
+        "marked": mark_of(project_id, stored),
+        "verdict": sign_verdict(project_id, stored),
+        "failures": selection.query_for(**narrowed),
+    }
+
+
+def _subject(verdict: Verdict) -> dict[str, str | None]:
+    """Return the filters that lead to what is hit."""
+    subject = verdict.who._asdict() if verdict.who else {}
+    named = {name: value for name, value in subject.items() if value is not None}
+    cause, value = verdict.finding.cause, verdict.finding.value
+    if cause in FIELD_OF:
+        named[FIELD_OF[cause]] = value
+    return dict(named)
+
+
+@member_page
+def verdict_task(request: ConsoleRequest) -> HttpResponse:
+    """Show the evidence of the verdict of a selection as a text to copy."""
+    selection, now = read_filters(request), clock.now()
+    verdict = recent_verdict_of(request.project.pk, selection, now)
+    hit = replace(selection, filters={**selection.filters, **_subject(verdict)})
+    series = sorted(verdict.touched, key=str)
+    back = f"{reverse('now')}?{selection.query()}".rstrip("?")
+    facts = task_of(
+        request.project,
+        stored_form(verdict),
+        hit,
+        [slice_words(status._asdict()) for status in series],
+        now,
+        links={"Verdict": back},
+    )
+    return answer_task(request, facts, back, "Now")
+
+
+@member_action
+def mark_now(request: ConsoleRequest) -> HttpResponse:
+    """Mark the verdict that was shown for a selection right or wrong."""
+    if not mark_verdict(request.project.pk, request.POST, require_actor(request)):
+        messages.error(request, OUTDATED)
+    selection = read_selection(dict(parse_qsl(request.POST.get("query", ""))))
+    return redirect(f"{reverse('now')}?{selection.query()}".rstrip("?"))

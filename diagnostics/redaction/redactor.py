@@ -2,14 +2,16 @@
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import structlog
+from django.apps import AppConfig
 from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
 from diagnostics.redaction.event_rows import NAME_FIELDS, SECRET_MARK
 from failsoft.json_values import JSON, clean_text
@@ -239,3 +241,18 @@ def _redact_logged(key: str, value: object) -> object:
     if isinstance(value, str) and not is_secret_name(key):
         return redact(value)
     return redact_json({key: value}).popitem()[1]  # type: ignore[union-attr] # a dict
+
+
+@register(Tags.security)
+def check_registered_values(
+    app_configs: Sequence[AppConfig] | None, **kwargs: object
+) -> list[CheckMessage]:
+    """diagnostics.W001: a registered value is too short to be masked."""
+    return [
+        Warning(
+            f"The value registered as {kind} has fewer than 8 characters and is not masked.",
+            hint="Use a longer one.",
+            id="diagnostics.W001",
+        )
+        for kind in weak_kinds()
+    ]

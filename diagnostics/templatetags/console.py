@@ -20,8 +20,10 @@ from django.utils.safestring import SafeString
 from diagnostics import figures
 from diagnostics.accounts.models import Membership, Profile, Project
 from diagnostics.accounts.profiles import NOTICE_DISMISSED, THEME
+from diagnostics.accounts.projects import place_of_key
 from diagnostics.alerting.dead_man import Alarm, alarm_of
 from diagnostics.alerting.wording import scope_words
+from diagnostics.failures.excerpt import Piece
 from diagnostics.figures import write_moment
 from diagnostics.selection.query_language import write_term
 from diagnostics.web.access import OF_PAGE, chosen_project, draft_of, memberships_of
@@ -274,3 +276,33 @@ def whole(value: float | None) -> int | None:
 def hundredths(share: float) -> str:
     """Write a share of 0 to 1 as a length on a scale of 100."""
     return f"{share * 100:.1f}"
+
+
+@register.simple_tag(takes_context=True)
+def key_place(context: Context) -> str:
+    """Name the place of a key of the page's project, as a shell reads it."""
+    return place_of_key(context.get("project"))
+
+
+_QUOTED = re.compile(r"`([^`\n]+)`")
+
+
+@register.filter
+def inline_code(text: object) -> SafeString:
+    """Write what stands between two backticks as code; everything is escaped piece by piece."""
+    pieces = _QUOTED.split(str(text or ""))
+    written = (
+        format_html("<code>{}</code>", piece) if place % 2 else piece
+        for place, piece in enumerate(pieces)
+    )
+    return format_html_join("", "{}", ((piece,) for piece in written))
+
+
+PIECES = {"at": "<mark>{}</mark>", "redacted": '<span class="redacted">{}</span>'}
+
+
+@register.simple_tag
+def pieces(parts: Iterable[Piece]) -> SafeString:
+    """Write a line in its pieces: the place of a fault and what is masked stand out."""
+    written = ([format_html(PIECES.get(part.kind, "{}"), part.text)] for part in parts)
+    return format_html_join("", "{}", written)

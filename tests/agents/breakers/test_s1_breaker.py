@@ -11,6 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from agents.breakers import store
+from agents.breakers.alerts import gauge_breakers
 from agents.breakers.models import Breaker, BreakerTransition
 from agents.breakers.store import ManualChange, isolate_breaker
 from agents.cycle.running import run_goal
@@ -19,7 +20,6 @@ from agents.goals.records import goal_record
 from agents.goals.submission import cancel_goal
 from agents.llm.models import Provider
 from agents.llm.provider import Completion, CompletionRequest
-from agents.metrics import gauge_breakers
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.accounts.projects import issue_key

@@ -16,9 +16,14 @@ from diagnostics.console.call_samples import sample_calls
 from diagnostics.console.comparison import Against, parts_of, sums_by_version
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
-from diagnostics.prices.listed import listed_price, look_up_prices
 from diagnostics.prices.models import Price
-from diagnostics.prices.prices import prices_of, retry_spend, total_spend
+from diagnostics.prices.prices import (
+    listed_price,
+    look_up_prices,
+    prices_of,
+    retry_spend,
+    total_spend,
+)
 from diagnostics.queries.events import window_of
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (

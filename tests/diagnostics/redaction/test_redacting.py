@@ -10,8 +10,8 @@ import pytest
 from django.conf import settings
 
 from diagnostics.redaction import redactor
-from diagnostics.redaction.checks import check_registered_values
 from diagnostics.redaction.redactor import (
+    check_registered_values,
     redact,
     redact_event,
     redact_found,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.templatetags.inline_code import inline_code
+from diagnostics.templatetags.console import inline_code
 
 
 @pytest.mark.parametrize(
