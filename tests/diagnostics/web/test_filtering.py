@@ -107,7 +107,7 @@ def test_every_chip_takes_out_its_filter_alone(user: User, project: Project) -> 
         "-env:dev": {"model": "haiku", "q": "word", "status": "failed"},
         "word": {"model": "haiku", "q": "-env:dev", "status": "failed"},
     }
-    assert dict(parse_qsl(frame.clear)) == {"status": "failed"}
+    assert dict(parse_qsl(frame["clear"])) == {"status": "failed"}
 
 
 def test_a_fault_stands_beside_what_was_typed(user: User, project: Project) -> None:
