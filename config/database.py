@@ -27,6 +27,8 @@ def database_settings(url: str, pool_size: int) -> dict[str, Any]:
         "PASSWORD": parameters.pop("password", ""),
         "HOST": parameters.pop("host", "" if url else NOWHERE),
         "PORT": parameters.pop("port", ""),
+        # A pooler may give each part of a result another connection.
+        "DISABLE_SERVER_SIDE_CURSORS": True,
         # config.database_backend checks pooled connections.
         "CONN_HEALTH_CHECKS": not pool_size,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parameters},

@@ -17,7 +17,7 @@ from psycopg import sql
 
 from diagnostics import clock
 from diagnostics.store.partitions import TABLES, PartitionedTable, changing_tables, read_name
-from diagnostics.store.sql import change, fetch, statement
+from diagnostics.store.sql import change, fetch, is_own, statement
 
 MOST_SECONDS = 20.0
 """The rest waits for the next run, since the queue has other work."""
@@ -138,10 +138,14 @@ def index_words() -> list[str]:
 
     Of days that are over, since an index of trigrams costs more than storing a failure; as many
     as the time allows. One process at a time: another would take an index that is being built
-    for a broken one. Without the extension pg_trgm, and of larger days than a task has time
-    for, a search reads the rows.
+    for a broken one. Without the extension pg_trgm, behind a pooler, and of larger days than a
+    task has time for, a search reads the rows.
     """
-    if not _has_trigrams() or not fetch("SELECT pg_try_advisory_lock(%s)", [WORDS_LOCK_KEY])[0][0]:
+    if (
+        not _has_trigrams()
+        or not is_own(connection.connection)
+        or not fetch("SELECT pg_try_advisory_lock(%s)", [WORDS_LOCK_KEY])[0][0]
+    ):
         return []
     try:
         return _index_words()

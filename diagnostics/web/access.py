@@ -28,6 +28,7 @@ from diagnostics.redaction.rules import texts_of
 from diagnostics.selection.ranges import RANGES
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.kept_answers import AnswerPendingError, limited_wait
+from diagnostics.store.sql import is_own
 from failsoft.redaction.secret_names import is_secret_name
 
 SET = "SELECT set_config('statement_timeout', %s, false)"
@@ -39,9 +40,13 @@ def limited_statements(seconds: float) -> Iterator[None]:
 
     It is set for the session and taken back afterwards: pages read in autocommit, where
     SET LOCAL would end with its own statement, and the connection goes back to a pool.
+    Behind a pooler the limit is that of the role.
     """
     connection.ensure_connection()
     server = connection.connection
+    if not is_own(server):
+        yield
+        return
     server.execute(SET, [f"{seconds * 1000:.0f}"])
     try:
         yield

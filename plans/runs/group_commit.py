@@ -36,7 +36,14 @@ from pydantic import JsonValue
 from pydantic_core import to_json
 
 from diagnostics.store.leases import LeaseLostError
-from diagnostics.store.sql import GENERIC, execute, execute_prepared, number_places, statement
+from diagnostics.store.sql import (
+    GENERIC,
+    execute,
+    execute_prepared,
+    is_own,
+    number_places,
+    statement,
+)
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
@@ -61,7 +68,7 @@ class Prepared:
         """
         django = connections[DEFAULT_DB_ALIAS]
         django.ensure_connection()
-        if django.in_atomic_block:
+        if django.in_atomic_block or not is_own(django.connection):
             rows = execute_prepared(self._text, values)
             return bool(rows[0][0]) if rows else None
         with django.wrap_database_errors:

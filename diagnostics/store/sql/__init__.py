@@ -6,7 +6,7 @@ from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 from django.conf import settings
 from django.db import connection
@@ -181,6 +181,21 @@ class _Prepared:
     connections: WeakSet[Connection[Any]] = WeakSet()
 
 
+_OWN: WeakKeyDictionary[Connection[Any], bool] = WeakKeyDictionary()
+
+
+def is_own(server: Connection[Any]) -> bool:
+    """Return whether one process of the database serves a connection until it is closed.
+
+    A pooler may give each transaction another one, whose session is not ours: settings, prepared
+    statements and locks of the session would be others'. It tells process ids of its own.
+    """
+    if server not in _OWN:
+        row = server.execute("SELECT pg_backend_pid()", prepare=False).fetchone()
+        _OWN[server] = row == (server.info.backend_pid,)
+    return _OWN[server]
+
+
 def execute(name: str, params: Mapping[str, Any], without: str = "") -> list[tuple[Any, ...]]:
     """Run `<name>.sql`, without a part, in the caller's transaction; return its rows."""
     return execute_prepared(statement(name, without), params)
@@ -190,7 +205,7 @@ def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ..
     """Run a statement in the caller's transaction; return its rows.
 
     Values are bound by the server and the statement is prepared, with one plan for all
-    values, which Django's own cursor does not do.
+    values, which Django's own cursor does not do. Behind a pooler nothing is prepared.
     """
     connection.ensure_connection()
     server = connection.connection
@@ -198,13 +213,14 @@ def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ..
     # Django's own cursor writes values into the text, which is never prepared; psycopg's own
     # parses a long text every time.
     with connection.wrap_database_errors, RawCursor(server) as cursor:
-        if server not in _Prepared.connections:
+        is_prepared = is_own(server)
+        if is_prepared and server not in _Prepared.connections:
             cursor.execute(GENERIC)
             # Django turns preparing off; its own cursors never prepare.
             server.prepare_threshold = ONCE
             # A rollback undoes the setting.
             on_commit(partial(_Prepared.connections.add, server))
-        cursor.execute(numbered, [params[name] for name in names], prepare=True)
+        cursor.execute(numbered, [params[name] for name in names], prepare=is_prepared)
         return list(cursor.fetchall()) if cursor.description else []
 
 
