@@ -110,7 +110,12 @@ AttributeValue = (
     | Annotated[float, Field(allow_inf_nan=False, strict=True)]
     | Text
 )
-Attributes = Annotated[dict[AttributeKey, AttributeValue], Field(max_length=MAX_ATTRIBUTES)]
+Attributes = Annotated[
+    dict[AttributeKey, AttributeValue],
+    Field(max_length=MAX_ATTRIBUTES),
+    # PHP writes an empty object as an empty list.
+    BeforeValidator(lambda value: value if value != [] else {}),
+]
 # Missing, or empty as generated clients send it: the node is read from the name.
 NodeName = Annotated[str, StringConstraints(max_length=200)]
 
@@ -149,9 +154,12 @@ def name_served(model: str | None, served_model: str | None, upstream: str | Non
 
 
 # Of pydantic's own errors, in the place of its messages.
+TIME_WORDS: LiteralString = "an RFC 3339 time with offset is required"
 WORDS: Mapping[str, LiteralString] = {
     "extra_forbidden": "unknown field",
-    "timezone_aware": "an RFC 3339 time with offset is required",
+    "timezone_aware": TIME_WORDS,
+    "datetime_from_date_parsing": TIME_WORDS,
+    "datetime_parsing": TIME_WORDS,
     "model_type": "expected an object",
 }
 
@@ -165,7 +173,7 @@ def require_written(value: object) -> object:
         return f"{value}:00" if value[-3] in "+-" else value
     if isinstance(value, datetime):
         return value
-    raise PydanticCustomError("time_text", WORDS["timezone_aware"])
+    raise PydanticCustomError("time_text", TIME_WORDS)
 
 
 def require_plausible(value: datetime) -> datetime:

@@ -157,9 +157,9 @@ class _Attributes:
 
     def __init__(self, attributes: JSON, redact: Redact) -> None:
         self._redact = redact
-        # The check refuses anything but an object.
+        # The check refuses anything but an object, or an empty list.
         self.kept: Item | None = dict(attributes) if isinstance(attributes, dict) else {}
-        if attributes is not None and not isinstance(attributes, dict):
+        if attributes and not isinstance(attributes, dict):
             self.kept = None
         self.names = list[str]()
         self.dropped = list[str]()

@@ -7,8 +7,9 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from diagnostics.ingest.otlp.answers import ModelCall
 from diagnostics.ingest.otlp.attributes import OBSERVATION, TABLE, AttributeMap, count, short
@@ -23,7 +24,8 @@ PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].ite
 CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
 PARTS = {CallErrorType(kind): parts for kind, parts in ERRORS["parts"].items()}
 CANCELS, ABANDONED = frozenset(ERRORS["cancels"]), frozenset(ERRORS["abandoned"])
-UNREAD, PAGES = tuple(ERRORS["unread"]), tuple(ERRORS["pages"])
+UNREAD = {ParseErrorType(kind): parts for kind, parts in ERRORS["unread"].items()}
+PAGES: list[str] = ERRORS["pages"]
 ENDINGS = {"length": ParseErrorType.TRUNCATED, "block": ParseErrorType.REFUSAL}
 GAPS = re.compile(r"[_\-\s]+")
 # A status in a text: first in it, or behind the word that SDKs put before it.
@@ -40,6 +42,7 @@ QUOTED_CODE = re.compile(r"\bcode\W{1,5}([a-z_]+)", re.IGNORECASE)
 # Lines of a stack trace that name an exception: the first one is the innermost cause.
 CAUSE = re.compile(r"^(?:\w+\.)+\w*(?:Error|Exception|Exit|Timeout)\b.*", re.MULTILINE)
 MOST_OF_TEXT = 2000
+Kind = TypeVar("Kind", CallErrorType, ParseErrorType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +72,7 @@ class CallError:
         found = (PARSE_ERRORS.get(name) for name in (*names, *codes))
         quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
         endings = (ENDINGS.get(ending_of(reason) or "") for reason in quoted)
-        unread = (ParseErrorType.NOT_JSON for text in self.texts if _says_unread(text))
-        return next(filter(None, (*found, *endings, *unread)), None)
+        return next(filter(None, (*found, *endings, *map(_fault_of, self.texts))), None)
 
     def named_by(self, call: ModelCall) -> "CallError":
         """Return the error of a call; without a name its reason to end is one if it broke off."""
@@ -142,14 +144,15 @@ def _kind_in(texts: tuple[str, ...]) -> CallErrorType | None:
     return _kind_of_status(status) or next(filter(None, map(_kind_of, texts)), None)
 
 
-def _says_unread(text: str) -> bool:
-    """Whether the words of a client say that an answer is not JSON."""
+def _fault_of(text: str) -> ParseErrorType | None:
+    """Return what is wrong with an answer by the words of a client that cannot read it."""
     plain = GAPS.sub("", text.lower())
-    return any(part in plain for part in UNREAD) and not any(part in plain for part in PAGES)
+    return None if any(part in plain for part in PAGES) else _row_of(plain, UNREAD)
 
 
 def _kind_of(text: str) -> CallErrorType | None:
-    if text in CODES:
-        return CODES[text]
-    plain = GAPS.sub("", text.lower())
-    return next((kind for kind, parts in PARTS.items() if any(p in plain for p in parts)), None)
+    return CODES.get(text) or _row_of(GAPS.sub("", text.lower()), PARTS)
+
+
+def _row_of(plain: str, rows: Mapping[Kind, list[str]]) -> Kind | None:
+    return next((kind for kind, parts in rows.items() if any(p in plain for p in parts)), None)

@@ -43,6 +43,7 @@ ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 CLOSED, OPENED = (OPERATIONS[name] for name in ("closed", "opened"))
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
+HEAD = ("/",)
 ROLES = ("assistant", "ai", "model")
 Read = TypeVar("Read")
 
@@ -109,6 +110,9 @@ class _Facts:
         """Return the value of a key; None without one."""
         if not key.path or key.attribute not in self.attributes:
             return self.attributes.get(key.attribute)
+        if key.path == HEAD:
+            head, slash, _ = str(self.attributes[key.attribute]).partition("/")
+            return head if slash else None
         if key.attribute not in self._documents:
             self._documents[key.attribute] = decoded(self.attributes[key.attribute])
         value = self._documents[key.attribute]

@@ -44,6 +44,12 @@ def test_an_event_as_documented_is_left_as_it_is() -> None:
     assert shape(event) == event
 
 
+def test_an_empty_list_of_attributes_is_none_as_php_writes_them() -> None:
+    assert shape(wire_event(attributes=[], host="a"))["attributes"] == {"host": "a"}
+    assert shape(timed(attributes=[], time=SECONDS))["attributes"] == {}
+    assert shape(timed(attributes=["a"]))["attributes"] == ["a"]
+
+
 @pytest.mark.parametrize(
     "odd",
     [

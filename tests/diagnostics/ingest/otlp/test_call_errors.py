@@ -74,12 +74,14 @@ def test_a_parse_error_in_a_text_is_one() -> None:
         ("SyntaxError: Unexpected end of JSON input", "not_json"),
         ('JSON Parse error: Unexpected identifier "Sure"', "not_json"),
         ("Failed to parse structured output as JSON. Content: Sure!", "not_json"),
+        ("The model failed to satisfy the schema given in the format.", "schema_invalid"),
+        ("A call was required, but no tool calls were generated.", "schema_invalid"),
         # The page of a proxy is no answer of a model.
         ("Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON", None),
         ("Invalid JSON response", None),
     ],
 )
-def test_a_client_says_in_words_that_an_answer_is_not_json(
+def test_a_client_says_in_words_that_it_cannot_read_an_answer(
     text: str, parse_error: str | None
 ) -> None:
     assert CallError("Error", None, (text,)).parse_error == parse_error

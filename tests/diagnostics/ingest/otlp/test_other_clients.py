@@ -274,3 +274,20 @@ def test_what_genkit_does_around_calls_is_understood_and_no_call(kind: dict[str,
     around = read_span({**kind, "genkit:name": "trip"})
     assert draft_span(around) == []
     assert not is_strange(around)
+
+
+def test_the_proxy_of_litellm_names_the_provider_before_the_model() -> None:
+    told = {
+        "gen_ai.operation.name": "aresponses",
+        "gen_ai.system": "",
+        "gen_ai.request.model": "asked-1",
+        "litellm.provider.model": "openai/asked-1",
+    }
+    assert event_of(told).provider == "openai"
+    assert event_of({**told, "litellm.provider.model": "asked-1"}).provider is None
+
+
+def test_the_span_that_beeai_writes_for_an_error_below_a_call_is_none() -> None:
+    bare, scope = {"openinference.span.kind": "LLM"}, "openinference.instrumentation.beeai"
+    assert draft_span(read_span(bare, scope)) == []
+    assert event_of(bare, scope, status="Error code: 429").kind is EventKind.PROVIDER_ERROR
