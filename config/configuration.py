@@ -104,6 +104,11 @@ def _postgresql(value: str) -> str:
 def _verified(value: str) -> str:
     """Return a broker's address whose certificate is checked: kombu does not unless it is told."""
     parts = urlsplit(value)
+    user, is_split, _ = value.partition("@")
+    if parts.fragment or (is_split and any(mark in user.partition("//")[2] for mark in "/?")):
+        raise ValueError("cannot be read; write special characters of user and password as %XX")
+    if parts.scheme in {"redis", "rediss"} and not re.fullmatch(r"/?\d*", parts.path):
+        raise ValueError("must end with the number of a database, as in redis://HOST:6379/0")
     if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
         return value
     return parts._replace(query=f"{parts.query}&ssl_cert_reqs=required".lstrip("&")).geturl()

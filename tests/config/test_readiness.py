@@ -2,13 +2,16 @@ import threading
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 from pytest_django import Settings
+from redis import Redis
 
 from config import readiness
+from config.celery import app
 from diagnostics import clock, tasks
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.notification_models import Channel, Notification
@@ -17,6 +20,7 @@ from failsoft import VERSION
 from plans.runs.claims import claim_run
 from plans.runs.submission import submit_run
 from tests.diagnostics.alerting.notifications.building import happen, make_channel, make_incident
+from tests.embedded import running_broker
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +34,30 @@ def _asked_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
     if request.node.get_closest_marker("django_db") is not None:
         monkeypatch.setattr(readiness, "_start_probe", ask)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("REPLICAOF 127.0.0.1 1", "read-only"),
+        ("CONFIG SET maxmemory 1", "memory is full"),
+        ("ACL SETUSER default resetkeys ~other*", "permissions"),
+        ("ACL SETUSER default -sadd", "permissions"),
+        ("CONFIG SET requirepass another", "refuses"),
+    ],
+)
+def test_a_broker_that_takes_no_message_is_not_ready_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, command: str, reason: str
+) -> None:
+    with running_broker() as url:
+        monkeypatch.setattr(app.conf, "broker_write_url", url)
+        assert readiness.PROBES["broker"]() == {"broker": {"ok": True}}
+        path = unquote(url.removeprefix("redis+socket://").partition("?")[0])
+        with Redis(unix_socket_path=path) as broker:
+            broker.execute_command(*command.split())
+        part = readiness.PROBES["broker"]()["broker"]
+    assert part["ok"] is False
+    assert reason in str(part["reason"])
 
 
 def beat(seconds_ago: int = 0) -> None:
