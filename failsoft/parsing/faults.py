@@ -65,7 +65,9 @@ EXPECTED = {
     ),
     RefusalCause.MALFORMED_CALL: "an answer; the server could not read the model's tool call",
     RefusalCause.PROGRAM: "one JSON object or array; this is a statement of a program",
-    RefusalCause.EXAMPLE: "an answer; this text announces an example, a format or a template",
+    RefusalCause.EXAMPLE: (
+        "an answer; this text announces an example, a template, or what somebody else said"
+    ),
     RefusalCause.MARKDOWN_LIST: "one JSON object or array; this is a Markdown list",
     RefusalCause.PROSE: "one JSON object or array; this is prose",
     RefusalCause.ONLY_THINKING: "an answer; there is only thinking",

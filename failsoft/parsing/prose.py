@@ -124,6 +124,9 @@ def check_program(text: str, start: int, end: int) -> None:
 _ELEMENT = re.compile(
     r"<([A-Za-z_][\w:.-]{0,80})(=[^<>\n]{0,200}|\s[^<>\n]{0,200})?>\s*(?:(?:`{3,}|~{3,})\w*\s*)?\Z"
 )
+_OTHERS = re.compile(
+    rf"(?:{'|'.join(MAKERS['others']['marks'])})\s*(?:(?:`{{3,}}|~{{3,}})\w*\s*)?\Z", re.MULTILINE
+)
 _LEAF = re.compile(
     r"<([A-Za-z_][\w:.-]{0,80})(?:[\s=][^<>\n]{0,200})?>(?=[^<]*?[^\s<])[^<]*</\1\s*>"
 )
@@ -132,7 +135,10 @@ _REMARKS = frozenset(MAKERS["remarks"]["elements"].split())
 
 
 def check_elements(text: str, start: int, end: int) -> None:
-    """Refuse an answer that is one element of a record: the others carry meaning, too."""
+    """Refuse an answer that somebody else gave, or that is one element of a record."""
+    other = _OTHERS.search(text, max(0, start - 300), start)
+    if other is not None:
+        raise caused(other.start(), RefusalCause.EXAMPLE)
     element = _ELEMENT.search(text, max(0, start - 500), start)
     if element is None:
         return
