@@ -35,7 +35,7 @@ STATUS = re.compile(
     re.IGNORECASE,
 )
 # The name of an exception: a text begins with it, or a stack behind the message, as in JavaScript.
-NAME = re.compile(r"(?:^\W{0,2}|\n\n)((?:\w+\.)*\w*(?:Error|Exception|Exit))\b")
+NAME = re.compile(r"(?:^\W{0,2}|\n\n)((?:\w+(?:\.|::))*\w*(?:Error|Exception|Exit))\b")
 # Quoted by an error that is about the answer, not about the call.
 QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGNORECASE)
 QUOTED_CODE = re.compile(r"\bcode\W{1,5}([a-z_]+)", re.IGNORECASE)
@@ -67,7 +67,7 @@ class CallError:
     @property
     def parse_error(self) -> ParseErrorType | None:
         """The parse failure that the error names; None for an error of the call itself."""
-        names = (name.rpartition(".")[2] for name in self._names())
+        names = (name.replace("::", ".").rpartition(".")[2] for name in self._names())
         codes = (code for text in self.texts for code in QUOTED_CODE.findall(text))
         found = (PARSE_ERRORS.get(name) for name in (*names, *codes))
         quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
@@ -95,8 +95,8 @@ class CallError:
         for text in self.texts:
             if (match := NAME.search(text)) is not None:
                 yield match[1]
-            elif text.strip().lower() in CANCELS:
-                yield text
+            elif (last := text.rpartition(": ")[2].strip().lower()) in CANCELS:
+                yield last
 
 
 NO_ERROR = CallError()

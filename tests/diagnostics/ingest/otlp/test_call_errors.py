@@ -48,6 +48,8 @@ def test_the_kind_of_an_error_is_found(error: CallError, kind: str) -> None:
         (("asyncio.exceptions.CancelledError: Cancelled by cancel scope",), True),
         (("GeneratorExit()",), True),
         (("context canceled",), True),
+        # Go wraps what happened, and names it last.
+        (('Post "https://api.example.org/v1": context canceled',), True),
         # A message and its stack, as LangChain for Node joins them.
         (("Request was aborted.\n\nAbortError: Request was aborted.\n    at call",), True),
         (("APIError: the task was cancelled by the server",), False),
@@ -67,6 +69,15 @@ def test_a_parse_error_in_a_text_is_one() -> None:
     assert CallError("ZodError").parse_error == "schema_invalid"
 
 
+def test_parse_errors_are_known_by_their_names_in_any_language() -> None:
+    names = ("com.fasterxml.jackson.core.JsonParseException", "System.Text.Json.JsonException")
+    for name in (*names, "JSON::ParserError", "kotlinx.serialization.json.JsonDecodingException"):
+        assert CallError(name).parse_error == "not_json"
+    assert CallError(None, None, ("JSON::ParserError: unexpected",)).parse_error == "not_json"
+    name = "com.fasterxml.jackson.databind.exc.MismatchedInputException"
+    assert CallError(name).parse_error == "schema_invalid"
+
+
 @pytest.mark.parametrize(
     ("text", "parse_error"),
     [
@@ -76,7 +87,11 @@ def test_a_parse_error_in_a_text_is_one() -> None:
         ("Failed to parse structured output as JSON. Content: Sure!", "not_json"),
         ("The model failed to satisfy the schema given in the format.", "schema_invalid"),
         ("A call was required, but no tool calls were generated.", "schema_invalid"),
+        ("invalid character 'S' looking for beginning of value", "not_json"),  # Go
+        ("json: cannot unmarshal string into Go struct field Trip.days", "schema_invalid"),
+        ("expected value at line 1 column 1", "not_json"),  # Rust
         # The page of a proxy is no answer of a model.
+        ("invalid character '<' looking for beginning of value", None),
         ("Unexpected token '<', \"<!DOCTYPE \"... is not valid JSON", None),
         ("Invalid JSON response", None),
     ],

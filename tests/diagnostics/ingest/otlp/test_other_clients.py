@@ -291,3 +291,16 @@ def test_the_span_that_beeai_writes_for_an_error_below_a_call_is_none() -> None:
     bare, scope = {"openinference.span.kind": "LLM"}, "openinference.instrumentation.beeai"
     assert draft_span(read_span(bare, scope)) == []
     assert event_of(bare, scope, status="Error code: 429").kind is EventKind.PROVIDER_ERROR
+
+
+def test_cloudflares_gateway_names_provider_and_reply_its_own_way() -> None:
+    choice = {"message": {"role": "assistant", "content": '{"da'}, "finish_reason": "length"}
+    told = {
+        "gen_ai.request.model": "asked-1",
+        "gen_ai.model.provider": "openai",
+        "gen_ai.usage.output_tokens": 17,
+        "gen_ai.completion_json": json.dumps({"choices": [choice]}),
+    }
+    event = event_of(told)
+    assert (event.provider, event.finish_reason) == ("openai", "length")
+    assert event.parse_error_type == ParseErrorType.TRUNCATED
