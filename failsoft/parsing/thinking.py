@@ -22,7 +22,7 @@ _ENDS = {
 MARKS = "|".join([*_OPENINGS, *_CLOSINGS])
 _MARK = re.compile(MARKS)
 # A text without any of these has no mark.
-HINTS = ("<", "[THINK", "[/THINK", "◁", "assistantfinal", "to=")
+HINTS = ("<", "[THINK", "[/THINK", "[INST", "[/INST", "◁", "assistantfinal", "to=")
 _LINE = 400
 
 
