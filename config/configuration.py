@@ -47,7 +47,8 @@ from plans.tools.server_settings import read_servers
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
 DATABASE_SCHEMES = ("postgres", "postgresql")
-HTTP_SCHEMES = ("http", "https")
+HTTP_PORTS = {"http": 80, "https": 443}
+HTTP_SCHEMES = tuple(HTTP_PORTS)
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
 # Unknown names with these prefixes are refused as typing errors.
 PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
@@ -122,13 +123,17 @@ def _http(value: str) -> str:
 
 
 def _origin(value: str) -> str:
+    """Return an address as browsers send it: in lower case, in ASCII, without a default port."""
     parts = urlsplit(_http(value))
     if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
         raise ValueError(
             f"must end after the host and port, as in {parts.scheme}://{parts.hostname}:"
             " pages and API are served at the root of a host, never below a path"
         )
-    return parts.geturl()
+    host = (parts.hostname or "").encode("idna").decode()
+    host = f"[{host}]" if ":" in host else host
+    is_default = parts.port in {None, HTTP_PORTS[parts.scheme]}
+    return f"{parts.scheme}://{host}" + ("" if is_default else f":{parts.port}")
 
 
 def _reference(value: str) -> str:

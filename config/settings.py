@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
+from django.http.request import split_domain_port
 
 from agents.fix_patterns import status
 from agents.goals import state
@@ -32,7 +33,7 @@ FAILSOFT_WORKSPACE_DIR = (
 _base = urlsplit(CONFIGURATION.base_url)
 _secure = _base.scheme == "https"
 ALLOWED_HOSTS = CONFIGURATION.allowed_hosts or sorted(
-    {_base.hostname or "localhost", "localhost", "127.0.0.1"}
+    {split_domain_port(_base.netloc)[0], "localhost", "127.0.0.1"}
 )
 CSRF_TRUSTED_ORIGINS = [f"{_base.scheme}://{_base.netloc}"]
 

@@ -1,6 +1,9 @@
 import base64
+import os
 import random
 import ssl
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +105,33 @@ def test_every_missing_key_of_a_server_is_named_at_once(server: pytest.MonkeyPat
     names = "FAILSOFT_SECRET_KEY, FAILSOFT_WORKING_KEY, BROKER_URL"
     with pytest.raises(ConfigurationError, match=f"DATABASE_URL also needs {names}$"):
         load_configuration()
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://Failsoft.Example.org:443/", "failsoft.example.org"),
+        ("http://failsoft.example.org:80", "failsoft.example.org"),
+        ("https://b\u00fccher.example:8443", "xn--bcher-kva.example:8443"),
+        ("https://[2001:DB8::1]:8443", "[2001:db8::1]:8443"),
+    ],
+)
+def test_the_base_url_is_kept_as_browsers_send_it_and_its_host_is_served(
+    server: pytest.MonkeyPatch, address: str, host: str
+) -> None:
+    server.setenv("FAILSOFT_BASE_URL", address)
+    server.delenv("FAILSOFT_ALLOWED_HOSTS", raising=False)
+    scheme = address.partition(":")[0]
+    assert load_configuration().base_url == f"{scheme}://{host}"
+    program = (
+        "import django; django.setup()\n"
+        "from django.test import RequestFactory\n"
+        f"print(RequestFactory().get('/', headers={{'Host': {host!r}}}).get_host())"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings"}
+    command = [sys.executable, "-c", program]
+    served = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert served.stdout.strip() == host, served.stderr
 
 
 def test_environment_beats_file_beats_default(server: pytest.MonkeyPatch, tmp_path: Path) -> None:
