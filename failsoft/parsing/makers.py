@@ -37,7 +37,7 @@ CUT = frozenset({FinishClass.LENGTH, FinishClass.INTERRUPTED})
 # An interrupted stream reports this reason.
 STREAM_CUT = "stream_cut"
 _GAPS = re.compile(r"[-_\s]+")
-_ENUM_PREFIX = re.compile(r"(?:finish|stop)reason\.?")
+_ENUM_PREFIX = re.compile(r"(?:\w+\.)*(?:finish|stop)reason\.?")
 _ENDINGS = {
     _GAPS.sub("", reason): FinishClass(ending)
     for ending, reasons in MAKERS["finish_reasons"].items()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,30 @@ def test_only_valid_answers_end_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
         line = json.dumps({"raw": raw}).encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line)))
         assert main(["parse"]) == code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "code"), [("close", 141), ("interrupt", 130)])
+def test_a_reader_that_leaves_and_an_interrupt_end_it_without_a_traceback(
+    end: str, code: int
+) -> None:
+    command = [sys.executable, "-m", "failsoft.command", "parse"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=TOP, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b'{"raw": "{}"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b'{"id": null, "ok": true')
+        process.stdout.close()
+        if end == "interrupt":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.stdin.write(b'{"raw": "{}"}\n')
+            process.stdin.flush()
+        assert process.stderr.read() == b""
+    assert process.returncode == code
 
 
 @pytest.mark.slow

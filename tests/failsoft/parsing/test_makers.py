@@ -29,6 +29,7 @@ def test_every_reason_has_one_class_whoever_uses_it() -> None:
         ("FINISH_REASON_MAX_TOKENS", FinishClass.LENGTH),
         ("FinishReason.PROHIBITED_CONTENT", FinishClass.BLOCK),
         ("StopReason.guardrail_intervened", FinishClass.BLOCK),
+        ("Candidate.FinishReason.MAX_TOKENS", FinishClass.LENGTH),
         ("MALFORMED_FUNCTION_CALL", FinishClass.MALFORMED),
         ("USER_CANCEL", FinishClass.INTERRUPTED),
         ("REASON_MAX_LEN", FinishClass.LENGTH),  # xAI
