@@ -28,7 +28,7 @@ from diagnostics.verdict.wording import SERIES_TONES, state_words
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.model_links import model_url, write_segment
-from diagnostics.web.sorting import ColumnSort, SortLink
+from diagnostics.web.sorting import ColumnSort
 
 BARS = 48
 NO_ENVIRONMENT = "no environment"
@@ -331,7 +331,7 @@ class ModelTable:
     opened: frozenset[str] = field(default_factory=frozenset)
 
     @property
-    def heads(self) -> Mapping[str, SortLink]:
+    def heads(self) -> Mapping[str, Mapping[str, str]]:
         labels = {name: LABELS.get(name, name.capitalize()) for name in ORDERS}
         links = self.asked.sort.heads(labels, QueryDict(self._link().removeprefix("?")))
         return dict(zip(ORDERS, links, strict=True))

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -85,40 +84,9 @@ TEST_RUN = "test-"
 """The beginning of the run ids of test events."""
 
 
-@dataclass(frozen=True, slots=True)
-class PipelinePart:
-    """A part of the pipeline without a page of its own, and its state."""
-
-    name: str
-    tone: Tone
-    says: str
-
-
-@dataclass(frozen=True, slots=True)
-class KeyTraffic:
-    key: ApiKey
-    state: tuple[Tone, str]
-    rejects: int
-    day: ItemCounts
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """A row of the table of sources; without `source` nothing of it was stored."""
-
-    name: str
-    source: Sender | None
-    day: ItemCounts
-
-
-@dataclass(frozen=True, slots=True)
-class RejectRow:
-    """A row of the inbox; `again` is its body if it can be sent again."""
-
-    reject: Reject
-    again: Heredoc | None
-    kind: str
-    is_whole: bool
+PipelinePart = tuple[str, Tone, str]
+"""A part of the pipeline without a page of its own, and its state."""
+Row = Mapping[str, Any]
 
 
 @member_page
@@ -128,10 +96,10 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     rejects = rejects_of(project_id)
     context: Mapping[str, Any] = {
         "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
-        "not_understood": sum(row.day.not_understood for row in keys),
+        "not_understood": sum(row["day"].not_understood for row in keys),
         "repeated": repeated_attempts(project_id, now),
-        "ahead": sum(row.day.ahead for row in keys),
-        "late": sum(row.day.late for row in keys),
+        "ahead": sum(row["day"].ahead for row in keys),
+        "late": sum(row["day"].late for row in keys),
         "sources": sources[:SOURCES_SHOWN],
         "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
         "keys": keys[:KEYS_SHOWN],
@@ -183,19 +151,19 @@ def _heartbeats(now: datetime) -> list[PipelinePart]:
 
 def _heartbeat(label: str, at: datetime | None, now: datetime) -> PipelinePart:
     if at is None:
-        return PipelinePart(label, "bad", "never seen")
+        return label, "bad", "never seen"
     if now - at > STALE:
-        return PipelinePart(label, "bad", f"silent for {(now - at).total_seconds():.0f} s")
-    return PipelinePart(label, "good", "running")
+        return label, "bad", f"silent for {(now - at).total_seconds():.0f} s"
+    return label, "good", "running"
 
 
 def _queue(now: datetime) -> PipelinePart:
     oldest = waiting().aggregate(oldest=Min("available_at"))["oldest"]
     if oldest is None:
-        return PipelinePart("Queue", "good", "empty")
+        return "Queue", "good", "empty"
     age = max((now - oldest).total_seconds(), 0)
     is_old = now - oldest > OLD_QUEUE
-    return PipelinePart("Queue", "bad" if is_old else "good", f"oldest waiting {age:.0f} s")
+    return "Queue", "bad" if is_old else "good", f"oldest waiting {age:.0f} s"
 
 
 def _usage(project_id: int, now: datetime) -> Usage:
@@ -203,44 +171,50 @@ def _usage(project_id: int, now: datetime) -> Usage:
     return usage or Usage(project_id=project_id, day=now.date())
 
 
-def _source_rows(project_id: int, now: datetime) -> list[SourceRow]:
-    """Return the sources of the week, those with only refused items today first."""
+def _source_rows(project_id: int, now: datetime) -> list[tuple[str, Sender | None, ItemCounts]]:
+    """Return the sources of the week, those with only refused items today first.
+
+    Without a sender nothing of a source was stored.
+    """
     tallies = tallies_of(project_id, "source", now - DAY)
     stored = [
-        SourceRow(source.name or "", source, tallies.pop(source.name or "", ItemCounts()))
+        (source.name or "", source, tallies.pop(source.name or "", ItemCounts()))
         for source in sources_of(project_id, now)
     ]
     refused = [
-        SourceRow(str(name), None, day)
+        (str(name), None, day)
         for name, day in sorted(tallies.items(), key=lambda entry: str(entry[0]))
         if day.invalid or day.rejected
     ]
     return [*refused, *stored]
 
 
-def _reject_row(reject: Reject) -> RejectRow:
-    """Return a reject with its body, unless it was compressed or binary."""
+def _reject_row(reject: Reject) -> Row:
+    """Return a reject with its body if that can be sent again: not compressed, not binary."""
     is_item = reject.item_index is not None
     head = reject.head
     is_text = bool(head) and "\ufffd" not in head and reject.code != "otlp_item"
     is_ours = is_item or reject.endpoint.startswith("/api/v1/")
-    return RejectRow(
-        reject,
-        as_heredoc(head) if is_text and is_ours else None,
-        "application/x-ndjson" if is_item else "application/json",
-        len(head.encode("utf-8", "replace")) >= reject.size_bytes,
-    )
+    return {
+        "reject": reject,
+        "again": as_heredoc(head) if is_text and is_ours else None,
+        "kind": "application/x-ndjson" if is_item else "application/json",
+        "is_whole": len(head.encode("utf-8", "replace")) >= reject.size_bytes,
+    }
 
 
-def _key_rows(project_id: int, now: datetime) -> list[KeyTraffic]:
+def _key_rows(project_id: int, now: datetime) -> list[Row]:
     rejects = Reject.objects.filter(project_id=project_id).values_list("api_key")
     counts = dict(rejects.annotate(rejects=Count("pk")).order_by())
     tallies = tallies_of(project_id, "api_key", now - DAY)
     keys = ApiKey.objects.filter(project_id=project_id).order_by("revoked_at", "name")
     return [
-        KeyTraffic(
-            key, key_state(key, now), counts.get(key.pk, 0), tallies.get(key.pk, ItemCounts())
-        )
+        {
+            "key": key,
+            "state": key_state(key, now),
+            "rejects": counts.get(key.pk, 0),
+            "day": tallies.get(key.pk, ItemCounts()),
+        }
         for key in keys
     ]
 

@@ -99,15 +99,6 @@ class SetupStep:
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ArrivedAnswer:
-    """An answer of an agent, and how it was judged."""
-
-    event: Event
-    tone: Tone
-    says: str
-
-
 @settings_action
 def _issue(request: ConsoleRequest) -> HttpResponse:
     require_proof(request)
@@ -185,10 +176,10 @@ def _has_checked(project_id: int) -> bool:
     return calls.filter(unchecked=None).exists()
 
 
-def _judged(event: Event) -> ArrivedAnswer:
+def _judged(event: Event) -> tuple[Event, Tone, str]:
     if event.kind == EventKind.SUCCEEDED:
         is_checked = event.unchecked is None
         tone: Tone = "good" if is_checked else "warn"
-        return ArrivedAnswer(event, tone, "valid" if is_checked else "unchecked")
+        return event, tone, "valid" if is_checked else "unchecked"
     says = event.parse_error_type or event.call_error_type or event.kind
-    return ArrivedAnswer(event, "bad", KINDS.get(says, says))
+    return event, "bad", KINDS.get(says, says)

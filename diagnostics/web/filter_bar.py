@@ -76,16 +76,6 @@ class FilterField:
     choices: Sequence[Choice]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownChip:
-    """A filter that is set, and the query string without it."""
-
-    field: str
-    text: str
-    query: str
-    is_applied: bool
-
-
 def read_filters(request: ConsoleRequest, default_range: str = DEFAULT_RANGE) -> Selection:
     """Read the filters of a page, times in the reader's zone unless `tz` says another."""
     return read_selection(request.GET.dict(), reader_zone(request), default_range)
@@ -182,13 +172,19 @@ def _ranges(selection: Selection, own: Mapping[str, str]) -> Iterator[tuple[str,
 
 def _chips(
     selection: Selection, own: Mapping[str, str], applies: Collection[str] | None
-) -> Iterator[ShownChip]:
-    """Return the chips; a term of `q` names its field itself."""
+) -> Iterator[Mapping[str, Any]]:
+    """Yield each filter that is set, and the query string without it.
+
+    A term of `q` names its field itself.
+    """
     for place, chip in enumerate(selection.chips()):
         is_term = place >= len(selection.filters)
-        name = "" if is_term else chip.field
-        is_applied = applies is None or chip.field in applies
-        yield ShownChip(name, chip.text, _joined(chip.without, own), is_applied)
+        yield {
+            "field": "" if is_term else chip.field,
+            "text": chip.text,
+            "query": _joined(chip.without, own),
+            "is_applied": applies is None or chip.field in applies,
+        }
 
 
 def _local(selection: Selection, end: str) -> str:

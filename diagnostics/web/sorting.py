@@ -16,15 +16,6 @@ PLACE = ("page", "cursor")
 
 
 @dataclass(frozen=True, slots=True)
-class SortLink:
-    """The head of a column: a link that sorts by it, and how it sorts now."""
-
-    label: str
-    query: str
-    direction: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ColumnSort:
     """The column that a table is sorted by; empty for the order that it has by itself."""
 
@@ -46,17 +37,18 @@ class ColumnSort:
         """Whether the smallest, or the first by name, comes first."""
         return (self.column in NAMES) is not self.is_turned
 
-    def heads(self, labels: Mapping[str, str], params: QueryDict) -> list[SortLink]:
+    def heads(self, labels: Mapping[str, str], params: QueryDict) -> list[Mapping[str, str]]:
+        """Return the head of each column: a link that sorts by it, and how it sorts now."""
         return [self._head(name, label, params) for name, label in labels.items()]
 
-    def _head(self, name: str, label: str, params: QueryDict) -> SortLink:
+    def _head(self, name: str, label: str, params: QueryDict) -> Mapping[str, str]:
         is_chosen = name == self.column
         query = params.copy()
         for other in PLACE:
             query.pop(other, None)
         query["sort"] = f"-{name}" if is_chosen and not self.is_turned else name
         direction = ("ascending" if self.is_rising else "descending") if is_chosen else ""
-        return SortLink(label, f"?{query.urlencode()}", direction)
+        return {"label": label, "query": f"?{query.urlencode()}", "direction": direction}
 
     def order(self, rows: Iterable[Row], figure: Callable[[Row], Any]) -> list[Row]:
         """Return rows by a figure; those without one are last, equals stay as they are."""

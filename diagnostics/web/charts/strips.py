@@ -128,14 +128,6 @@ EVIDENCE_AXIS = Scale(0.0, EVIDENCE_TOP, EVIDENCE_HEIGHT, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceStep:
-    """A slot since the onset, and the evidence at its end; 1 is the alarm."""
-
-    at: datetime
-    level: float
-
-
-@dataclass(frozen=True, slots=True)
 class EvidenceStrip:
     """A strip of 1000 by 48 units below a chart, and the same as rows and words.
 
@@ -145,7 +137,8 @@ class EvidenceStrip:
     line: str
     alarm_y: float
     onset_x: float | None
-    steps: Sequence[EvidenceStep]
+    steps: Sequence[tuple[datetime, float]]
+    """Slots since the onset, and the evidence at their ends; 1 is the alarm."""
     text: str
     height: int = EVIDENCE_HEIGHT
 
@@ -156,9 +149,7 @@ def draw_evidence(chart: SeriesChart) -> EvidenceStrip | None:
         return None
     levels, onset = _levels(chart, chart.baseline[0]), chart.onset
     first = (onset.at - chart.since) // chart.width if onset else len(levels)
-    steps = [
-        EvidenceStep(chart.since + place * chart.width, level) for place, level in enumerate(levels)
-    ]
+    steps = [(chart.since + place * chart.width, level) for place, level in enumerate(levels)]
     return EvidenceStrip(
         line=_line(levels),
         alarm_y=EVIDENCE_AXIS.position(1.0),

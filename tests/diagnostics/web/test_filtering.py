@@ -101,7 +101,7 @@ def test_the_form_sends_what_the_page_shows(user: User, project: Project, query:
 def test_every_chip_takes_out_its_filter_alone(user: User, project: Project) -> None:
     bar = Bar(user, project, "model=haiku&q=-env%3Adev+word&status=failed")
     frame = filter_frame(bar.request, bar.selection, kept=("status",))["bar"]
-    told = {chip.text: dict(parse_qsl(chip.query)) for chip in frame["chips"]}
+    told = {chip["text"]: dict(parse_qsl(chip["query"])) for chip in frame["chips"]}
     assert told == {
         "haiku": {"q": "-env:dev word", "status": "failed"},
         "-env:dev": {"model": "haiku", "q": "word", "status": "failed"},

@@ -29,7 +29,7 @@ def test_a_head_sorts_by_its_column_and_then_turns_it_and_leaves_the_page() -> N
     model, calls = ColumnSort.read(params.dict()).heads(
         {"model": "Model", "calls": "Calls"}, params
     )
-    assert (calls.direction, calls.query) == ("descending", "?range=7d&sort=-calls")
-    assert (model.direction, model.query) == ("", "?range=7d&sort=model")
+    assert (calls["direction"], calls["query"]) == ("descending", "?range=7d&sort=-calls")
+    assert (model["direction"], model["query"]) == ("", "?range=7d&sort=model")
     (turned,) = ColumnSort.read({"sort": "-calls"}).heads({"calls": "Calls"}, QueryDict())
-    assert (turned.direction, turned.query) == ("ascending", "?sort=calls")
+    assert (turned["direction"], turned["query"]) == ("ascending", "?sort=calls")

@@ -36,7 +36,7 @@ def test_the_evidence_crosses_the_alarm_after_the_onset_of_the_chart() -> None:
     drawn = draw_evidence(chart(*[GOOD, RunBucket(20, 0)] * 10, *[BAD] * 6, onset=ONSET))
     assert drawn is not None
     assert drawn.onset_x == round(20 / 26 * 1000, 1)
-    assert [step.level >= 1.0 for step in drawn.steps[::5]] == [False, True]
+    assert [level >= 1.0 for _, level in drawn.steps[::5]] == [False, True]
     assert len(drawn.steps) == 6
     assert 0 < drawn.alarm_y < EVIDENCE_HEIGHT
 
