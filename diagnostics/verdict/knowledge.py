@@ -107,7 +107,8 @@ def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[C
 
     1. What is new and began with it, if anything: the prompt before the release that brought
        it, unless only the release was reported.
-    2. Everything, or the only provider, if several models are called.
+    2. If all calls are hit, of several models: the only provider, if they get no answer; bad
+       answers may be ours as well.
     3. Else each value, versions that were there before only if there is nothing else.
     """
     risen = risen_kinds(answer.cells, counted, LEAST_PART)
@@ -115,13 +116,22 @@ def names_of(answer: Explanation, counted: CellCounts, timing: Timing) -> list[C
     weighted = _merged(list(zip(answer.subsets, answer.names, strict=True)), kinds, counted)
     new = [pair for pair in weighted if pair[0].is_new]
     old = [pair for pair in weighted if not pair[0].is_new]
-    singles = {subset.dimensions: subset for subset, _ in old}
-    if () in singles and len({cell.place[:2] for cell in counted.cells}) > 1:
-        whole = singles.get(("provider",), singles[()])
-        old = [(whole, sum(weight for _, weight in old))]
-    names = [*_new_names(new, kinds, timing), *_add_up(old, kinds)]
+    names = _new_names(new, kinds, timing)
+    models = {cell.place[:2] for cell in counted.cells}
+    if len(models) > 1 and any(not subset.parts for subset, _ in old):
+        return _scaled([*names, *_add_up(_whole(old, kinds), kinds)])
+    names += _add_up(old, kinds)
     known = [name for name in names if name.subset.is_new or name.cause not in UNCHANGED]
     return _scaled(known or names)
+
+
+def _whole(weighted: Sequence[Weighted], kinds: Sequence[str]) -> list[Weighted]:
+    """Return the names of all calls, with the weight of all: everything, and the only provider."""
+    kept = [pair for pair in weighted if pair[0].dimensions == ("provider",)]
+    if not kept or not set(kinds) <= TRANSPORT:
+        kept += [pair for pair in weighted if not pair[0].parts]
+    share = sum(weight for _, weight in weighted) / sum(weight for _, weight in kept)
+    return [(subset, weight * share) for subset, weight in kept]
 
 
 def _merged(

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+import pytest
+
 from bench.drawn_counts import DrawnCounts
 from diagnostics.analysis.status import SeriesOnset
 from diagnostics.verdict.advice import advise
@@ -13,6 +15,7 @@ from diagnostics.verdict.evidence import Evidence
 from diagnostics.verdict.findings import find_causes
 from diagnostics.verdict.hypotheses import UNTIMED, FirstSeen, Timing
 from diagnostics.verdict.judging import judge
+from diagnostics.verdict.wording import cause_words
 from tests.incidents.drawn_runs import DrawnRun
 
 NOW = datetime(2026, 5, 12, 15, tzinfo=UTC)
@@ -42,6 +45,20 @@ def test_a_new_prompt_that_all_calls_have_is_not_said_to_be_the_only_provider() 
     timing = begun(new[0], 2, low=4, high=1)
     finding = found(cells, quiet(SMALL, LARGE), timing)
     assert (finding.cause, finding.value) == (Cause.PROMPT, "v2")
+
+
+@pytest.mark.parametrize("kind", ["schema_invalid", "not_json", "unknown_tool", "refusal"])
+def test_bad_answers_of_all_models_of_the_only_provider_may_be_ours_or_its(kind: str) -> None:
+    """Only one provider is called: an error of ours hits the same calls as one of its own."""
+    called = [SMALL, LARGE, SMALL._replace(model="nano")]
+    cells = [CountCell(place, 60, {kind: 25}) for place in called]
+    finding = found(cells, quiet(*called))
+    assert finding.cause is Cause.MIXED
+    assert {*finding.alternatives} == {(Cause.UPSTREAM, "acme"), (Cause.VALIDATOR, "")}
+    assert cause_words(finding) == (
+        "Looks like our validator or the upstream acme, which have the same calls."
+        " Calls of one without the other would tell."
+    )
 
 
 def test_timeouts_of_a_providers_only_model_in_one_environment_are_its_outage_there() -> None:
