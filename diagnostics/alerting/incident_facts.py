@@ -27,6 +27,8 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.queries.trends import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
+from diagnostics.store.rollups import SERIES
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.wording import onset_of, sentence_of
 from diagnostics.web.signed_links import sign_link
 
@@ -46,6 +48,7 @@ def facts_of(
     names = widest_of(slice_words(row.slice) for row in slices)
     verdict = incident.latest_verdict
     _, low, high = onset_of(verdict) or (None,) * 3
+    rate = rate_of(verdict) or _rate_of_slices(slices)
     facts = Facts(
         reason=reason,
         project=incident.project.name,
@@ -60,7 +63,8 @@ def facts_of(
         onset_high=high if low != high else None,
         fired_at=incident.fired_at,
         ended_at=incident.cleared_at,
-        rate=rate_of(verdict) or _rate_of_slices(slices),
+        rate=rate,
+        title_rate=rate if _is_on_title(incident, slices) else _rate_of_slices(slices),
         cause=cause_of(incident),
         advice=advice_of(verdict),
         samples=_samples(incident, now),
@@ -81,6 +85,17 @@ def _ended_by(incident: Incident, transition: Transition) -> str:
         return ""
     by = incident.resolved_by
     return by.get_username() if by else "an API key"
+
+
+def _is_on_title(incident: Incident, slices: Sequence[IncidentSlice]) -> bool:
+    """Whether the verdict is on what the title names: an outage, or what all slices share."""
+    if incident.cause == Cause.PROVIDER_OUTAGE:
+        return True
+    judged = {
+        name: incident.latest_verdict[name] for name in SERIES if name in incident.latest_verdict
+    }
+    named = {name: {row.slice.get(name) for row in slices} for name in judged}
+    return all(len(values) > 1 or judged[name] in values for name, values in named.items())
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:

@@ -74,6 +74,8 @@ class Facts(Fact):
     fired_at: datetime | None = None
     ended_at: datetime | None = None
     rate: FactRate | None = None
+    # Of what the title names: the verdict may be on more.
+    title_rate: FactRate | None = None
     cause: str = ""
     advice: list[Advice] = Field(default_factory=list)
     samples: list[SampleRun] = Field(default_factory=list)
@@ -156,7 +158,8 @@ def mail_subject_of(facts: Facts) -> str:
     if facts.incident is None:
         return subject_of(facts)
     title = shorten(facts.title, LONGEST_TITLE)
-    verdict = f"{title}, {facts.rate.part}" if facts.rate else title
+    rate = facts.title_rate or facts.rate
+    verdict = f"{title}, {rate.part}" if rate else title
     short = facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})
     return f"[{shorten(facts.project, LONGEST_TITLE)}] {facts.severity}: {subject_of(short)}"
 

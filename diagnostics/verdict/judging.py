@@ -192,7 +192,7 @@ def _diagnose(
     several: bool,
 ) -> Diagnosis:
     cells, before = around
-    touched = _series_hit(cells, before, finding)
+    touched = _series_hit(cells, before, finding, onsets)
     known = _sharpest(onsets, touched)
     # A series that was first called in the minute that runs has no slot yet.
     slots = counts.curves(counts.stretch, touched) if several else {}
@@ -241,15 +241,17 @@ def _since(
 
 
 def _series_hit(
-    cells: Sequence[CountCell], before: Sequence[CountCell], finding: Finding
+    cells: Sequence[CountCell], before: Sequence[CountCell], finding: Finding, onsets: Onsets
 ) -> frozenset[SeriesKey]:
-    """Return the series of the touched calls; without a cause those that fail more than before.
+    """Return the series of the touched calls; without a cause those that are known to degrade.
 
     A model that answers where another one failed has calls in the same runs, but none that fail.
     """
     touched = frozenset(cell.place.series for cell in cells if finding.touches(cell.place))
     if finding.cause is not Cause.MIXED:
         return touched
+    if degrading := touched & onsets.keys():
+        return degrading
     baseline, excess = CellBaseline.of(before), defaultdict[SeriesKey, float](float)
     for cell in cells:
         expected = cell.attempts * baseline.rate(cell.place, FAILURE_KINDS).mean

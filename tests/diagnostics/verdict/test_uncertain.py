@@ -106,6 +106,23 @@ def test_a_cause_beside_calls_that_are_not_well_is_not_said_to_be_without_others
             assert "no answers" not in advice.evidence
 
 
+def test_an_unclear_cause_counts_the_calls_that_surely_degrade() -> None:
+    """All models of one provider may be hit, by its fault or ours; one of them has an alarm."""
+    random, runs = Random(2), list[DrawnRun]()
+    places = [SMALL, LARGE, SMALL._replace(model="nano")]
+    for minute in range(48 * 60, 0, -2):
+        at = NOW - timedelta(minutes=minute)
+        for place, hit in zip(places, (0.6, 0.12, 0.12), strict=True):
+            failed = random.random() < (hit if minute < 120 else 0.02)
+            runs.append(DrawnRun(at, place, ("not_json" if failed else None,)))
+    stretch = stretch_of(VerdictRange(NOW - 24 * HOUR, NOW, NOW))
+    onset = SeriesOnset(NOW - 2 * HOUR, NOW - 2.1 * HOUR, NOW - 1.9 * HOUR)
+    (first,) = judge(DrawnCounts(runs, (), stretch), {SMALL.series: onset}, None, [SMALL.series])
+    assert first.finding.cause is Cause.MIXED
+    assert first.touched == {SMALL.series}
+    assert sum(cell.failed for cell in first.hit) > sum(cell.attempts for cell in first.hit) / 2
+
+
 def test_a_series_whose_onset_is_hardly_known_keeps_calls_to_compare_with() -> None:
     """Of 40 hours of history the interval of the onset covers the latest 36."""
     random, runs = Random(1), list[DrawnRun]()

@@ -21,6 +21,7 @@ from diagnostics.alerting.delivery import AT_ONCE, PAUSES, claim_next, deliver_a
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.store.models import OutboxMessage
 from tests.diagnostics.alerting.notifications.building import (
+    VERDICT,
     Hook,
     Mailbox,
     at_rest,
@@ -292,6 +293,25 @@ def test_recovery_waits_for_the_fire_on_its_channel(
     travel(2 * MINUTE)
     deliver_all()
     assert [one["type"] for one in hook[0].bodies()[1:]] == ["incident.fired", "incident.recovered"]
+
+
+@pytest.mark.parametrize(
+    ("judged", "rate"),
+    [
+        pytest.param({"model": "claude-haiku"}, "4.0 % of 126 runs", id="of the title"),
+        pytest.param({"model": None}, "31 % of 412 calls", id="of several models"),
+    ],
+)
+def test_the_rate_in_a_subject_is_of_what_its_title_names(
+    project: Project, mailbox: Mailbox, judged: dict[str, Any], rate: str
+) -> None:
+    make_channel(project, target="ops@example.org")
+    place = {"provider": "anthropic", "node": None, "environment": None}
+    verdict = {**VERDICT, **place, **judged, "rate": 0.04, "runs": 126}
+    happen(make_incident(project, cause="validator", verdict=verdict))
+    deliver_all()
+    (mail,) = mails(mailbox)
+    assert mail["Subject"] == f"[P1] warning: anthropic/claude-haiku, {rate}"
 
 
 def test_s15_a_model_named_with_a_line_break_adds_no_header(
