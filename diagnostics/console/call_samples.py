@@ -1,9 +1,10 @@
 """The latest calls one by one: latency and tokens of good and failed ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import quantiles
+from typing import Any
 
 from diagnostics.selection.conditions import Days, narrow
 from diagnostics.selection.selection import RAW_SPAN, Selection
@@ -34,29 +35,13 @@ MOST_READ = 20_000
 MOST_CALLS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class CallSpread:
-    """What calls of one kind took."""
-
-    latency_ms: Percentiles
-    input_tokens: Percentiles
-    output_tokens: Percentiles
-
-
-@dataclass(frozen=True, slots=True)
-class CallSamples:
-    """Good and failed calls; `is_cut` says that older ones of the range were not read."""
-
-    good: CallSpread
-    failed: CallSpread
-    since: datetime
-    is_cut: bool
-
-
 def sample_calls(
     project_id: int, selection: Selection, since: datetime, until: datetime
-) -> CallSamples:
-    """Read the latest 2,000 calls among the latest 20,000 events, 7 days at most."""
+) -> Mapping[str, Any]:
+    """Say what the latest 2,000 calls among the latest 20,000 events took, 7 days at most.
+
+    `is_cut` says that older ones of the range were not read.
+    """
     begin = max(since, until - RAW_SPAN)
     events = Event.objects.filter(project_id=project_id, occurred_at__lt=until)
     latest = events.filter(occurred_at__gte=begin).order_by("-occurred_at")
@@ -72,16 +57,16 @@ def sample_calls(
     good = [row[:3] for row in rows if row[3] == "succeeded"]
     failed = [row[:3] for row in rows if row[3] != "succeeded"]
     is_full = len(rows) == MOST_CALLS
-    return CallSamples(
-        _spread(good),
-        _spread(failed),
-        since=rows[-1][4] if is_full else begin,
-        is_cut=is_full or begin > since,
-    )
+    return {
+        "good": _spread(good),
+        "failed": _spread(failed),
+        "since": rows[-1][4] if is_full else begin,
+        "is_cut": is_full or begin > since,
+    }
 
 
-def _spread(rows: Sequence[tuple[int | None, ...]]) -> CallSpread:
-    columns = ([row[place] for row in rows] for place in range(len(COLUMNS)))
-    return CallSpread(
-        *(spread_of([sample for sample in column if sample is not None]) for column in columns)
-    )
+def _spread(rows: Sequence[tuple[int | None, ...]]) -> Mapping[str, Percentiles]:
+    return {
+        name: spread_of([sample for row in rows if (sample := row[place]) is not None])
+        for place, name in enumerate(COLUMNS)
+    }

@@ -229,23 +229,14 @@ def answer_tokens(sums: Mapping[str, int]) -> float | None:
     return tokens / sums["succeeded"] if sums["succeeded"] > 0 and tokens > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class CallCost:
-    """The cost of a call: mean or percentile."""
-
-    half_ms: float | None
-    nearly_all_ms: float | None
-    output_tokens: float | None
-    retry_tokens: float | None
-
-
-def cost_of(sums: Mapping[str, int]) -> CallCost:
+def cost_of(sums: Mapping[str, int]) -> Mapping[str, float | None]:
+    """Return the cost of a call: means and percentiles."""
     buckets = [sums[name] for name in LATENCY]
     calls = sums["attempts"]
     retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]
-    return CallCost(
-        latency_percentile(buckets, 0.5),
-        latency_percentile(buckets, 0.95),
-        sums["output_tokens"] / calls if calls else None,
-        retries / calls if calls else None,
-    )
+    return {
+        "half_ms": latency_percentile(buckets, 0.5),
+        "nearly_all_ms": latency_percentile(buckets, 0.95),
+        "output_tokens": sums["output_tokens"] / calls if calls else None,
+        "retry_tokens": retries / calls if calls else None,
+    }

@@ -91,11 +91,10 @@ def account(request: ConsoleRequest) -> HttpResponse:
 def sign_out_everywhere(request: ConsoleRequest) -> HttpResponse:
     """End every session of the user, including this one."""
     user = user_of(request)
-    keys = UserSession.objects.filter(user=user).values_list("session_key", flat=True)
     with transaction.atomic():
         note(None, user, "sign_in.ended_everywhere", user.get_username())
-        Session.objects.filter(session_key__in=list(keys)).delete()
-        UserSession.objects.filter(user=user).delete()
+        for session in UserSession.objects.filter(user=user):
+            session.end()
     logout(request)
     get_adapter().add_message(request, messages.SUCCESS, message="Signed out of all sessions.")
     return redirect("account_login")

@@ -6,7 +6,6 @@ from typing import Any
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import get_user_model
-from django.contrib.sessions.models import Session
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
@@ -38,10 +37,8 @@ class Command(BaseCommand):
         with transaction.atomic():
             user.set_password(password)
             user.save(update_fields=["password"])
-            sessions = UserSession.objects.filter(user_id=user.pk)
-            keys = list(sessions.values_list("session_key", flat=True))
-            Session.objects.filter(session_key__in=keys).delete()
-            sessions.delete()
+            for session in UserSession.objects.filter(user_id=user.pk):
+                session.end()
             if forgets:
                 Authenticator.objects.filter(user=user).delete()
             forgotten = {"second_factor_forgotten": bool(forgets)}
