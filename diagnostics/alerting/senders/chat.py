@@ -1,6 +1,7 @@
 """Notifications to chat and paging services: apprise sends them, in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from typing import Any
@@ -61,6 +62,12 @@ def prepare_chat(row: Notification) -> Sending:
     return lambda: send_order(order)
 
 
+def _authorities() -> dict[str, str]:
+    """Return the variable by which requests learns of the authorities in SSL_CERT_FILE."""
+    file = os.environ.get("SSL_CERT_FILE")
+    return {"REQUESTS_CA_BUNDLE": file} if file else {}
+
+
 def send_order(order: dict[str, Any]) -> str:
     """Have a process send it; SendError says why the service did not get it."""
     try:
@@ -71,7 +78,7 @@ def send_order(order: dict[str, Any]) -> str:
             timeout=START_SECONDS + MOST_SECONDS,
             cwd=settings.BASE_DIR,
             # No proxy, no netrc, nothing else that would lead it elsewhere.
-            env={"HOME": "/nonexistent"},
+            env={"HOME": "/nonexistent", **_authorities()},
             check=True,
         )
     except subprocess.TimeoutExpired:

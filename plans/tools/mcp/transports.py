@@ -48,7 +48,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, *, allow_private: bool) -> None:
         self._allow_private = allow_private
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+        # No proxy of the environment, but the authorities in its SSL_CERT_FILE.
+        tls = httpx2.create_ssl_context()
+        self._inner = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send the request to the checked address, with the original Host header."""
