@@ -97,7 +97,8 @@ def _postgresql(value: str) -> str:
         database_settings(value, 0)
     except ProgrammingError:  # its message may hold a part of the password
         raise ValueError(
-            "cannot be read; write special characters of user and password as %XX"
+            "cannot be read; write special characters of user and password as %XX, and give only"
+            " parameters of libpq after a question mark"
         ) from None
     return value
 

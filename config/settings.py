@@ -1,5 +1,6 @@
 """Django's settings; every variable value comes from Configuration."""
 
+import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -99,6 +100,8 @@ TEMPLATES = [
     }
 ]
 
+# Times of a database, a role or an environment with another style are not read by psycopg.
+os.environ["PGDATESTYLE"] = "ISO"
 DATABASES = {
     "default": database_settings(CONFIGURATION.database_url, CONFIGURATION.database_pool_size)
 }

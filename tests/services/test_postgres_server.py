@@ -1,3 +1,4 @@
+import psycopg
 import pytest
 
 from tests.services.conftest import named
@@ -12,3 +13,14 @@ def test_all_migrations_run_on_a_postgresql_server(fresh_database: str) -> None:
     run(addresses, "manage.py", "migrate", "--verbosity", "0")
     run(addresses, "manage.py", "migrate", "--check")
     run(addresses, "manage.py", "check", "--database", "default")
+
+
+def test_times_are_read_from_a_database_that_writes_them_in_another_style(
+    fresh_database: str,
+) -> None:
+    name = fresh_database.rpartition("/")[2].partition("?")[0]
+    with psycopg.connect(fresh_database, autocommit=True) as server:
+        server.execute(f"ALTER DATABASE {name} SET datestyle = 'SQL, DMY'")
+    ask = "from diagnostics.store.sql import fetch; fetch('SELECT now()')"
+    addresses = {"DATABASE_URL": fresh_database, "PGDATESTYLE": "German"}
+    run(addresses, "manage.py", "shell", "--no-imports", "-c", ask)
