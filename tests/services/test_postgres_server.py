@@ -1,5 +1,6 @@
 import psycopg
 import pytest
+from psycopg import sql
 
 from tests.services.conftest import named
 from tests.services.processes import run
@@ -18,9 +19,9 @@ def test_all_migrations_run_on_a_postgresql_server(fresh_database: str) -> None:
 def test_times_are_read_from_a_database_that_writes_them_in_another_style(
     fresh_database: str,
 ) -> None:
-    name = fresh_database.rpartition("/")[2].partition("?")[0]
     with psycopg.connect(fresh_database, autocommit=True) as server:
-        server.execute(f"ALTER DATABASE {name} SET datestyle = 'SQL, DMY'")
+        name = sql.Identifier(server.info.dbname)
+        server.execute(sql.SQL("ALTER DATABASE {} SET datestyle = 'SQL, DMY'").format(name))
     ask = "from diagnostics.store.sql import fetch; fetch('SELECT now()')"
     addresses = {"DATABASE_URL": fresh_database, "PGDATESTYLE": "German"}
     run(addresses, "manage.py", "shell", "--no-imports", "-c", ask)
