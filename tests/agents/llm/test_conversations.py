@@ -93,7 +93,7 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         Course((failed("rate_limited"),), "provider_failed"),
     ),
     "429 that names no time, then good": (
-        [Fault(429)] * 3 + [Say(PLAN)],
+        [Fault(429), Fault(429), Fault(429), Say(PLAN)],
         Course((VALID,), "ok_first"),
     ),
     "503 twice, then good": (
