@@ -194,7 +194,7 @@ def test_a_first_administrator_ends_signed_in_over_tls(
     with proxy(running, program) as browser:
         login = browser.get("/")
         assert login.url.path == "/accounts/login/"
-        assert login.headers["strict-transport-security"]
+        assert login.headers["strict-transport-security"] == "max-age=31536000"
         page = submit(browser, login, login="ann", password=printed_once["password"])
         secret = running.folder / "totp"
         if not secret.exists():
