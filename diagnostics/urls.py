@@ -64,7 +64,7 @@ from diagnostics.failures.views import act_on_failures, failures
 from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.ingest.api.deploys import DeploysView
 from diagnostics.ingest.api.events import EventsView
-from diagnostics.ingest.api.otlp import GRPC, LogsView, TracesView, refuse_grpc, refuse_metrics
+from diagnostics.ingest.api.otlp import GRPC, LogsView, MetricsView, TracesView, refuse_grpc
 from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView
 from diagnostics.ingest.views import deploys, ingest, send_test_event
@@ -181,7 +181,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(f"{GRPC}.logs.v1.LogsService/Export", refuse_grpc, name="grpc_logs"),
     path(f"{GRPC}.metrics.v1.MetricsService/Export", refuse_grpc, name="grpc_metrics"),
     path("v1/logs", LogsView.as_view(), name="otlp_logs"),
-    path("v1/metrics", refuse_metrics, name="otlp_metrics"),
+    path("v1/metrics", MetricsView.as_view(), name="otlp_metrics"),
     path("mcp", McpView.as_view(), name="mcp"),
     path("api/schema", SpectacularAPIView.as_view(), name="api_schema"),
     path("api/docs/", api_docs, name="api_docs"),

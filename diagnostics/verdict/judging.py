@@ -250,7 +250,7 @@ def _series_hit(
     touched = frozenset(cell.place.series for cell in cells if finding.touches(cell.place))
     if finding.cause is not Cause.MIXED:
         return touched
-    if degrading := touched & onsets.keys():
+    if degrading := touched.intersection(onsets):
         return degrading
     baseline, excess = CellBaseline.of(before), defaultdict[SeriesKey, float](float)
     for cell in cells:

@@ -200,6 +200,15 @@ class LogsView(OtlpView):
         return self.take(request)
 
 
+@extend_schema(exclude=True)
+class MetricsView(OtlpView):
+    """Takes no metrics."""
+
+    def post(self, request: Request) -> HttpResponse:
+        """Respond with 404: no exporter repeats what is not taken at all."""
+        return refuse(request, status.HTTP_404_NOT_FOUND, NO_METRICS)
+
+
 def _counts_of(receipt: Receipt) -> Counts:
     """Return counts of events and of items without one; exporters name their source per item."""
     counted: dict[str, int] = {
@@ -261,9 +270,3 @@ def refuse_grpc(request: HttpRequest) -> HttpResponse:
     """Respond without a message: clients read only the status in the headers."""
     headers = {"grpc-status": UNIMPLEMENTED, "grpc-message": quote(SAYS, safe=" :=/,_")}
     return HttpResponse(content_type="application/grpc", headers=headers)
-
-
-@csrf_exempt
-def refuse_metrics(request: HttpRequest) -> HttpResponse:
-    """Respond with 404: no exporter repeats what is not taken at all."""
-    return refuse(request, status.HTTP_404_NOT_FOUND, NO_METRICS)

@@ -384,8 +384,8 @@ def test_grpc_is_refused_with_what_to_set() -> None:
     assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in answer["grpc-message"]
 
 
-def test_metrics_are_refused_with_what_to_set() -> None:
-    answer = Client().post("/v1/metrics", b"\n\0", content_type=PROTOBUF)
+def test_metrics_are_refused_with_what_to_set(post: Post) -> None:
+    answer = post(b"\n\0", PROTOBUF, "/v1/metrics")
     assert (answer.status_code, answer["Content-Type"]) == (404, PROTOBUF)
     code, message = status_of(answer)
     assert (code, "OTEL_METRICS_EXPORTER=none" in message) == (5, True)
