@@ -17,6 +17,8 @@ from failsoft.json_values import JSON, MAX_INTEGER, clean_json, mend_surrogates
 from failsoft.parsing.strict import JsonTextError, parse_json
 
 _SPACE = re.compile(r"[ \t\r\n]*")
+# At the end of a text that was cut off: it may have gone on.
+_CUT_NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:[eE][+-]?\d*)?\Z")
 # Only where a value ends matters: numbers may be of any size.
 _VALUE = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
@@ -41,6 +43,8 @@ def split_array(text: str) -> Iterator[ArrayItem]:
         begin = _skip_space(text, after + 1)
         line, line_begin = _advance(text, place, begin, line, line_begin)
         place, lead = begin, "[0,"
+        if _CUT_NUMBER.match(text, begin):
+            break
         try:
             _, place = _VALUE.raw_decode(text, begin)
         except (ValueError, RecursionError):

@@ -12,6 +12,7 @@ import pytest
 from config.local import binaries, postgres
 from config.local.binaries import BinaryMissingError, find_postgresql
 from tests.embedded import OPTIONS, running, throw_away_folder
+from tests.faults.stack import eventually
 
 WAYS = ["auto", "identity"] if os.getuid() == 0 else ["auto"]
 
@@ -31,7 +32,8 @@ def serve(folder: Path) -> Iterator[None]:
     command = postgres.server_command(folder / "pg", folder / "s", OPTIONS)
     path = folder / "s" / ".s.PGSQL.5432"
     with running(command, path, folder / "log", signal.SIGINT):
-        assert postgres.ensure_database(folder / "s")
+        # Its socket is there before it takes connections.
+        assert eventually(lambda: postgres.ensure_database(folder / "s"), 60)
         assert postgres.ensure_database(folder / "s")
         yield
 

@@ -5,7 +5,7 @@ import json
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from diagnostics.rest.batches import (
@@ -165,6 +165,8 @@ def test_a_broken_array_of_too_many_items_is_too_large() -> None:
         read_items(b"[" + b"{}," * 1_001 + b"x]")
 
 
+@example([{}, 10], 6)
+@example([{}, 1e300], 7)
 @given(st.lists(values, min_size=1, max_size=5), st.integers(1, 200))
 def test_no_item_is_read_otherwise_because_the_array_is_cut_off(
     items: list[JSON], kept: int
