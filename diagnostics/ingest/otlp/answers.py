@@ -15,7 +15,7 @@ from failsoft.parsing.makers import FinishClass, ending_of
 CONTENTS = ("parts", "content", "text")
 # Tuples: the type of a part may be anything, and a set refuses what has no hash.
 TEXT_PARTS = ("text", "output_text")
-TOOL_PARTS = ("tool_call", "tool_use", "toolUse", "tool-call", "function_call")
+TOOL_PARTS = ("tool_call", "tool_use", "toolUse", "tool-call", "function_call", "function")
 # Bedrock, Haystack, Google and Genkit name a block by its key.
 NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall", "toolRequest"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
@@ -26,6 +26,7 @@ BESIDE_PARTS = ("_call", "_use", "_result")
 ARGUMENTS = ("arguments", "input", "args", "parameters")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
+PRINTED_ADDRESS = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 REFUSAL = "refusal"
 MAX_PRINTED = 100_000
 USAGES = ("usage", "usage_metadata", "usageMetadata")
@@ -74,6 +75,12 @@ class ProviderReply(NamedTuple):
     response_id: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    # Why the answer ended, if nothing else of it is told.
+    ended_for: str | None = None
+
+    @property
+    def finish_reason(self) -> str | None:
+        return self.answer.finish_reason if self.answer else self.ended_for
 
 
 def first_answer(messages: object) -> Answer:
@@ -108,7 +115,7 @@ def tool_call(name: object, arguments: object) -> CalledTool:
 
 
 def shown(text: str) -> str | None:
-    return None if text in HIDDEN else text
+    return None if text in HIDDEN or PRINTED_ADDRESS.fullmatch(text) else text
 
 
 def read_reply(value: object) -> ProviderReply | None:

@@ -5,9 +5,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import jiter
 
@@ -130,6 +132,29 @@ def short(attributes: AttributeMap, *keys: str) -> str | None:
         if isinstance(value, str) and value.strip():
             return clean_text(value.strip())[:MAX_SHORT]
     return None
+
+
+def host(attributes: AttributeMap, key: str) -> str | None:
+    """Return the name of the called server, also out of a URL.
+
+    An IP address is none: it varies within a pool.
+    """
+    server = short(attributes, key)
+    if server is None or _is_ip(server):
+        return None
+    try:
+        host = urlsplit(server if "//" in server else f"//{server}").hostname
+    except ValueError:
+        return None
+    return None if _is_ip(host or "") else host
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def short_or_number(attributes: AttributeMap, *keys: str) -> str | None:

@@ -19,6 +19,7 @@ from failsoft.parsing.makers import ending_of
 
 OTHER = "_OTHER"
 EXCEPTION = "exception"
+INTERRUPTED = "cancelled"
 ERRORS = TABLE["errors"]
 PARSE_ERRORS = {name: ParseErrorType(kind) for name, kind in ERRORS["parse"].items()}
 CODES = {code: CallErrorType(kind) for code, kind in ERRORS["codes"].items()}
@@ -118,6 +119,8 @@ def read_error(
     raised = [name for error in exceptions if (name := short(error, "exception.type"))]
     message = short(attributes, f"{OBSERVATION}status_message")
     texts = (*(error.get("exception.message") for error in exceptions), status_message, message)
+    if any(attributes.get(key) is True for key in TABLE["read"]["interrupted"]):
+        return CallError(INTERRUPTED)
     known = tuple(text[:MOST_OF_TEXT] for text in texts if isinstance(text, str) and text)
     code = count(attributes, *TABLE["read"]["status"])
     status = str(code) if code is not None and code >= 400 else None

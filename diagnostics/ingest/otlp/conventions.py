@@ -40,7 +40,8 @@ from failsoft.events import MAX_INTEGER
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
 ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
-CLOSED, OPENED = (OPERATIONS[name] for name in ("closed", "opened"))
+CLOSED, OPENED, SILENT = (OPERATIONS[name] for name in ("closed", "opened", "silent"))
+NAMES, NAMED = OPERATIONS["names"], tuple(OPERATIONS["named"])
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
 HEAD = ("/",)
@@ -79,6 +80,14 @@ def names_model(attributes: AttributeMap) -> bool:
     return _Facts(attributes).first(short, MODEL_KEYS) is not None
 
 
+def named_call(name: str, scope: str, attributes: AttributeMap) -> AttributeMap:
+    """Return the attributes of a call, with those of its request that only its name says."""
+    word, _, model = name.partition(" ")
+    if not model or word not in NAMES or not scope.startswith(NAMED):
+        return attributes
+    return {"gen_ai.operation.name": word, "gen_ai.request.model": model, **attributes}
+
+
 def demands_json(attributes: AttributeMap) -> bool:
     """Whether the operation is one that makes the model answer with JSON."""
     named = (key for key in OPERATIONS["keys"] if key in attributes)
@@ -89,7 +98,9 @@ def read_call(
     attributes: AttributeMap, events: Iterable[SpanEvent] = (), scope: str = ""
 ) -> ModelCall:
     """Read a call in all conventions: some instrumentations write several."""
-    events, facts = tuple(events), _Facts(attributes)
+    events = tuple(events)
+    usage = genai.usage_of(events)
+    facts = _Facts({**usage, **attributes} if usage else attributes)
     marked = [key for key in attributes if key.startswith(MARKS)]
     used = (convention for convention in CONVENTIONS if convention.is_used(marked, scope))
     call = reduce(ModelCall.completed_by, (_read(convention, facts, events) for convention in used))
@@ -159,7 +170,7 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
         node=slug(first("node", short)),
         provider=first("provider", _name),
         model=requested or named,
-        finish_reason=first("finish_reason", _reason) or (answer and answer.finish_reason),
+        finish_reason=first("finish_reason", _reason) or reply.finish_reason,
         output_mode=OUTPUT_MODES.get(first("output_mode", short) or ""),
         max_output_tokens=first("max_output_tokens", count),
         temperature=first("temperature", temperature),
@@ -218,7 +229,8 @@ def _calls(attributes: AttributeMap, key: str) -> Any:  # noqa: ANN401 - as `cal
 
 def _genai(attributes: AttributeMap, events: Iterable[SpanEvent]) -> ProviderReply:
     answer = genai.answer_of(attributes, events)
-    return ProviderReply(answer if answer.is_known or answer.is_refusal else None)
+    is_told = answer.is_known or answer.is_refusal
+    return ProviderReply(answer if is_told else None, ended_for=answer.finish_reason)
 
 
 def _langfuse(attributes: AttributeMap) -> Answer | None:

@@ -21,6 +21,7 @@ DETAILS = "gen_ai.client.inference.operation.details"
 CHOICE = "gen_ai.choice"
 CONTENT = "gen_ai.event.content"
 COMPLETION = "gen_ai.content.completion"
+USAGE = "gen_ai.usage"
 # Of the answers only the first is read.
 FIRST = "gen_ai.completion.0."
 AFTER_THOUGHTS = "gen_ai.completion.1.content"
@@ -40,9 +41,14 @@ def answer_of(attributes: AttributeMap, events: Iterable[SpanEvent] = ()) -> Ans
         return _completion(attributes["gen_ai.completion"])
     for event in (*events, *_listed_events(attributes.get("events"))):
         event_answer = answer_of_event(event.name, event.attributes, None)
-        if event_answer is not NO_ANSWER:
+        if event_answer != NO_ANSWER:
             return event_answer
     return NO_ANSWER
+
+
+def usage_of(events: Iterable[SpanEvent]) -> AttributeMap:
+    """Return the tokens that are told by an event of the span."""
+    return next((event.attributes for event in events if event.name == USAGE), {})
 
 
 def answer_of_event(name: str, attributes: AttributeMap, body: Value) -> Answer:

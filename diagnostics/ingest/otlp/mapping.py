@@ -12,9 +12,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from ipaddress import ip_address
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from diagnostics.ingest.otlp import genai, openinference
@@ -25,18 +23,21 @@ from diagnostics.ingest.otlp.attributes import (
     OWN_KIND,
     TABLE,
     AttributeMap,
+    host,
     read_own_fields,
     short,
     slug,
 )
-from diagnostics.ingest.otlp.call_errors import NO_ERROR, CallError, raised, read_error
+from diagnostics.ingest.otlp.call_errors import ENDINGS, NO_ERROR, CallError, raised, read_error
 from diagnostics.ingest.otlp.conventions import (
     CLOSED,
     ENDLESS,
     ENDS,
     OPENED,
+    SILENT,
     calls_model,
     is_model_call,
+    named_call,
     names_model,
     read_call,
 )
@@ -184,6 +185,12 @@ class Draft:
         return ending_of(self.verdict_reason)
 
     @property
+    def unread(self) -> ParseErrorType | None:
+        """Why a client could not read the answer: why it ended, else the error of the client."""
+        error = self.error.parse_error
+        return error and ENDINGS.get(self.ending or "", error)
+
+    @property
     def is_thinking_alone(self) -> bool:
         """Whether all tokens of an answer without content were reasoning."""
         tokens = self.fields.get("output_tokens")
@@ -205,7 +212,7 @@ class Draft:
 def draft_span(span: Span) -> list[Draft]:
     """Return the events of a span: one for a call, one for a report beside it, or none."""
     _check_ids(span.trace_id, span.span_id)
-    attributes = span.attributes
+    attributes = named_call(span.name, span.scope, span.attributes)
     kind = _reported_kind(attributes)
     is_error = (
         span.is_error
@@ -218,7 +225,9 @@ def draft_span(span: Span) -> list[Draft]:
     call = read_call(attributes, span.events, span.scope)
     # Nothing says that the model answered, not even how long or why it ended.
     is_unanswered = call.broke_off or not (call.has_begun or call.finish_reason)
-    is_error = is_error or call.broke_off or (raised(span.events) and is_unanswered)
+    is_silent = span.scope in SILENT and kind is None
+    is_error = is_error or call.broke_off
+    is_error = is_error or (is_unanswered and (is_silent or raised(span.events)))
     if is_unanswered and is_error:
         call = replace(call, served_model=None)
     elif is_unanswered and kind is None and span.scope in OPENED:
@@ -342,7 +351,7 @@ def make_event(draft: Draft, project_id: int, verdict: SchemaVerdict | None) -> 
             wire["parse_error_type"] = verdict.error_type
             wire["validation_errors"] = verdict.errors
         else:
-            wire.setdefault("parse_error_type", draft.error.parse_error)
+            wire.setdefault("parse_error_type", draft.unread)
     else:
         wire.pop("validation_errors", None)
     if kind is EventKind.SUCCEEDED:
@@ -384,7 +393,7 @@ def _find_kind(draft: Draft, verdict: SchemaVerdict | None) -> EventKind:
         return EventKind.CANCELLED if is_closed else EventKind.PARSE_INVALID
     if not draft.is_error:
         return EventKind.SUCCEEDED
-    return EventKind.PARSE_INVALID if draft.error.parse_error else EventKind.PROVIDER_ERROR
+    return EventKind.PARSE_INVALID if draft.unread else EventKind.PROVIDER_ERROR
 
 
 def _fields(
@@ -397,7 +406,7 @@ def _fields(
         "node": call.node or DEFAULT_NODE,
         "cycle": 1,
         **{name: getattr(call, name) for name in FACTS},
-        "upstream": _host(attributes),
+        "upstream": host(attributes, "server.address"),
         "source": None if (service or "").startswith("unknown_service") else service,
         "release": short(resource, "service.version") or short(attributes, "langfuse.release"),
         "environment": short(resource, "deployment.environment.name", "deployment.environment")
@@ -411,29 +420,6 @@ def _fields(
     fields = {name: value for name, value in known.items() if value is not None} | reported
     fields["attributes"] = dict(_extra_attributes(call, attributes))
     return fields
-
-
-def _host(attributes: AttributeMap) -> str | None:
-    """Return the name of the called server, also out of a URL.
-
-    An IP address is none: it varies within a pool.
-    """
-    server = short(attributes, "server.address")
-    if server is None or _is_ip(server):
-        return None
-    try:
-        host = urlsplit(server if "//" in server else f"//{server}").hostname
-    except ValueError:
-        return None
-    return None if _is_ip(host or "") else host
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _extra_attributes(call: ModelCall, attributes: AttributeMap) -> Iterator[tuple[str, str]]:

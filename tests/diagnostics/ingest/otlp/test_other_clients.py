@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from diagnostics.ingest.otlp.mapping import draft_span, is_strange
-from failsoft.events import CallErrorType, EventKind, ParseErrorType, PostedEvent
+from failsoft.events import CallErrorType, EventKind, ParseErrorType, PostedEvent, UncheckedReason
 from tests.diagnostics.ingest.otlp.test_conventions import demanding, event_of, read_span
 
 GOOD = '{"days": 3}'
@@ -304,3 +304,98 @@ def test_cloudflares_gateway_names_provider_and_reply_its_own_way() -> None:
     event = event_of(told)
     assert (event.provider, event.finish_reason) == ("openai", "length")
     assert event.parse_error_type == ParseErrorType.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ([{"role": "assistant", "content": "By bus."}], ParseErrorType.NOT_JSON),
+        ([{"role": "assistant", "content": None, "refusal": "No."}], ParseErrorType.REFUSAL),
+        ([{"role": "assistant", "content": GOOD}], None),
+        (GOOD, None),
+    ],
+)
+def test_langwatch_tells_the_messages_of_a_call_in_an_output_of_its_own(
+    value: object, error: ParseErrorType | None
+) -> None:
+    told = {
+        "langwatch.span.type": "llm",
+        "langwatch.output": json.dumps({"type": "chat_messages", "value": value}),
+        "gen_ai.request.model": "openai/asked-1",
+        "gen_ai.usage.prompt_tokens": 31,
+    }
+    event = event_of(demanding(told))
+    assert (event.parse_error_type, event.unchecked, event.provider) == (error, None, "openai")
+
+
+def test_a_stream_of_which_laminar_tells_nothing_was_closed() -> None:
+    told = {"lmnr.span.type": "LLM", "gen_ai.request.model": "asked-1", "gen_ai.system": "openai"}
+    assert event_of(told, "lmnr.tracer").kind is EventKind.CANCELLED
+
+
+def test_the_printed_address_of_an_object_is_no_answer() -> None:
+    printed = "<openai.Stream object at 0x7f8f813cffe0>"
+    told = {"openinference.span.kind": "LLM", "llm.model_name": "m", "output.value": printed}
+    event = event_of(demanding(told))
+    assert (event.kind, event.unchecked) == (EventKind.SUCCEEDED, UncheckedReason.NO_ANSWER)
+
+
+def test_a_tool_called_in_the_content_of_a_completion_is_a_call() -> None:
+    function = {"name": "book", "arguments": GOOD}
+    call = {"id": "call-1", "type": "function", "function": function}
+    completion = json.dumps([{"role": "assistant", "content": [call]}])
+    event = ("gen_ai.content.completion", {"gen_ai.completion": completion})
+    (draft,) = draft_span(read_span(CHAT, events=[event]))
+    assert [(call.name, call.arguments) for call in draft.answer.calls] == [("book", GOOD)]
+
+
+def test_effect_tells_an_answer_that_it_cannot_read_and_a_fiber_that_was_interrupted() -> None:
+    used = {**CHAT, "gen_ai.usage.output_tokens": 17}
+    raised = ("exception", {"exception.type": "MalformedOutput"})
+    unread = event_of(used, status="Generated object failed to conform", events=[raised])
+    assert unread.parse_error_type == ParseErrorType.SCHEMA_INVALID
+    assert event_of({**CHAT, "status.interrupted": True}).kind is EventKind.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [("max_output_tokens", ParseErrorType.TRUNCATED), ("content_filter", ParseErrorType.REFUSAL)],
+)
+def test_why_the_model_stopped_says_more_than_the_error_of_the_client_that_read_it(
+    reason: str, error: ParseErrorType
+) -> None:
+    ended = {**CHAT, "gen_ai.response.finish_reasons": [reason], "gen_ai.usage.output_tokens": 17}
+    raised = ("exception", {"exception.type": "MalformedOutput"})
+    event = event_of(ended, status="Generated object failed to conform", events=[raised])
+    assert event.parse_error_type == error
+
+
+def test_a_call_of_mistrals_sdk_of_which_nothing_came_back_failed() -> None:
+    scope = "mistralai_sdk_tracer"
+    assert event_of(CHAT, scope).kind is EventKind.PROVIDER_ERROR
+    begun = {**CHAT, "gen_ai.usage.output_tokens": 17}
+    assert event_of(begun, scope).kind is EventKind.SUCCEEDED
+
+
+def test_events_that_leave_the_text_out_tell_reason_and_tokens_all_the_same() -> None:
+    used = {"gen_ai.usage.input_tokens": 31, "gen_ai.usage.output_tokens": 17}
+    chunk, last = {"index": 0}, {"index": 0, "finish_reason": "length"}
+    events = [("gen_ai.usage", used), ("gen_ai.choice", chunk), ("gen_ai.choice", last)]
+    event = event_of(CHAT, "ax", events=events)
+    assert event.parse_error_type == ParseErrorType.TRUNCATED
+    assert (event.input_tokens, event.output_tokens) == (31, 17)
+    refused = ("exception", {"exception.type": "AxAIRefusalError"})
+    event = event_of(CHAT, "ax", status="Model refused to fulfill request", events=[refused])
+    assert event.parse_error_type == ParseErrorType.REFUSAL
+
+
+def test_a_call_whose_sampler_dropped_its_attributes_has_the_model_of_its_name() -> None:
+    scope = "opentelemetry.instrumentation.openai"
+    failed = {"error.type": "RateLimitError"}
+    event = event_of(failed, scope, status="Error code: 429", name="chat asked-1")
+    assert (event.kind, event.model) == (EventKind.PROVIDER_ERROR, "asked-1")
+    told = {"gen_ai.response.model": "served-1", "gen_ai.usage.output_tokens": 17}
+    event = event_of(told, scope, name="chat asked-1")
+    assert (event.model, event.served_model) == ("asked-1", "served-1")
+    assert draft_span(read_span(failed, "app", status="late", name="chat asked-1")) == []
+    assert draft_span(read_span(failed, scope, status="late", name="embeddings e-1")) == []
