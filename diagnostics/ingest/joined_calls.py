@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db.models import Q
@@ -32,6 +32,7 @@ from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import fetch, insert_rows
 from failsoft.events import EventKind
 
+Row = TypeVar("Row")
 KEEP = timedelta(days=1)
 ANSWERED, FAILED = 2, 1
 # Two instrumentations export their spans of one call within seconds.
@@ -186,16 +187,32 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     return joined
 
 
-def known_spans(
-    project_id: int, spans: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], SpanCall]:
-    """Return the stored calls of spans, by trace and span."""
-    keys = set(spans)
-    rows = SpanCall.objects.filter(
-        project_id=project_id, trace_id__in={trace_id for trace_id, _ in keys}
+class LoggedCall(NamedTuple):
+    """The call that a log record is about.
+
+    A stream is read, and its record written, outside of its span: the response names the call.
+    """
+
+    trace_id: str
+    span_id: str
+    response_id: str | None
+
+    def in_rows(self, rows: Mapping[tuple[str, str], Row]) -> Row | None:
+        """Return the row of its span, else of its response in the same trace."""
+        row = rows.get((self.trace_id, self.span_id))
+        return row or rows.get((self.trace_id, self.response_id or ""))
+
+
+def known_calls(project_id: int, calls: Iterable[LoggedCall]) -> dict[LoggedCall, SpanCall | None]:
+    """Return the span, if stored, of each call that a log record is about."""
+    keys = {call: call._replace(response_id=key_of(call.response_id or "")) for call in calls}
+    stored = SpanCall.objects.filter(
+        project_id=project_id, trace_id__in={call.trace_id for call in keys}
     )
-    found_rows = {(row.trace_id, row.span_id): row for row in rows}
-    return {span: row for span, row in found_rows.items() if span in keys}
+    rows = {
+        (row.trace_id, name): row for row in stored for name in (row.span_id, str(row.response))
+    }
+    return {call: key.in_rows(rows) for call, key in keys.items()}
 
 
 def delete_success(row: SpanCall) -> dict[str, Any] | None:

@@ -24,10 +24,11 @@ from diagnostics.ingest.item_warnings import (
     sentences_of,
 )
 from diagnostics.ingest.joined_calls import (
+    LoggedCall,
     delete_success,
     forget_old_calls,
     join_calls,
-    known_spans,
+    known_calls,
     unchecked_events,
 )
 from diagnostics.ingest.models import SpanCall, SpanVerdict
@@ -245,9 +246,9 @@ def _settle_old(old: QuerySet[SpanVerdict], project_id: int) -> int:
 
 def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
     """Yield the events of verdicts; if the span has arrived since, its event is replaced."""
-    known = known_spans(project_id, ((row.trace_id, row.span_id) for row in rows))
+    known = known_calls(project_id, map(_call_of_row, rows))
     for row in rows:
-        span = known.get((row.trace_id, row.span_id))
+        span = known[_call_of_row(row)]
         if span is None:
             # A valid answer is reported by its span alone.
             if row.content["parse_error_type"] or row.content["repairs"]:
@@ -399,25 +400,33 @@ def _join_calls(
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
     """Merge verdicts of log records into the drafts of their spans, once."""
     drafted = (item.draft for item in drafts)
-    silent = {_span_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
+    silent = {_call_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
     waiting = SpanVerdict.objects.filter(
-        project_id=project_id, trace_id__in={trace_id for trace_id, _ in silent}
+        project_id=project_id, trace_id__in={call.trace_id for call in silent}
     ).exclude(content=TAKEN)
     stored = waiting.select_for_update().order_by("pk")
-    by_span = {(row.trace_id, row.span_id): row for row in stored}
-    rows = {span: row for span, row in by_span.items() if span in silent}
+    by_name = {
+        (row.trace_id, name): row for row in stored for name in _call_of_row(row)[1:] if name
+    }
+    rows = {call: row for call in silent if (row := call.in_rows(by_name)) is not None}
     if not rows:
         return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.
-    SpanVerdict.objects.filter(pk__in=[row.pk for row in rows.values()]).update(content=TAKEN)
+    SpanVerdict.objects.filter(pk__in={row.pk for row in rows.values()}).update(content=TAKEN)
     return [
-        replace(item, draft=_with_verdict(item.draft, rows.get(_span_of(item.draft))))
+        replace(item, draft=_with_verdict(item.draft, rows.get(_call_of(item.draft))))
         for item in drafts
     ]
 
 
-def _span_of(draft: Draft) -> tuple[str, str]:
-    return draft.trace_id, draft.span_id
+def _call_of(draft: Draft) -> LoggedCall:
+    response_id = draft.fields.get("attributes", {}).get("response_id")
+    return LoggedCall(draft.trace_id, draft.span_id, response_id)
+
+
+def _call_of_row(row: SpanVerdict) -> LoggedCall:
+    response_id = row.content.get("attributes", {}).get("response_id")
+    return LoggedCall(row.trace_id, row.span_id, response_id)
 
 
 def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
@@ -436,12 +445,12 @@ def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
 def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJudge) -> None:
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
     rows, late = list[SpanVerdict](), list[PostedEvent]()
-    known = known_spans(project_id, (_span_of(item.draft) for item in drafts))
-    unchecked = unchecked_events(project_id, known.values())
+    known = known_calls(project_id, (_call_of(item.draft) for item in drafts))
+    unchecked = unchecked_events(project_id, filter(None, known.values()))
     is_first = not has_log_verdicts(project_id)
     for item in drafts:
         event, verdict = judge.make_event(item)
-        span = known.get(_span_of(item.draft))
+        span = known[_call_of(item.draft)]
         is_told = verdict is not None and bool(verdict.error_type or verdict.repairs)
         # Any other valid answer is reported by its span. The first one may cross it.
         is_missed = is_first if span is None else span.event_id in unchecked
@@ -463,7 +472,6 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJu
 
 
 def _verdict_row(project_id: int, draft: Draft, content: dict[str, Any]) -> SpanVerdict:
-    trace_id, span_id = _span_of(draft)
-    row = SpanVerdict(project_id=project_id, trace_id=trace_id, span_id=span_id)
+    row = SpanVerdict(project_id=project_id, trace_id=draft.trace_id, span_id=draft.span_id)
     row.received_at, row.content = clock.now(), content
     return row

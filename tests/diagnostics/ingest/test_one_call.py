@@ -68,14 +68,14 @@ def send(project: Project) -> Send:
 
 
 @pytest.fixture
-def tell(project: Project) -> Callable[[str], Receipt]:
+def tell(project: Project) -> Callable[..., Receipt]:
     """Post a log record that tells the answer of the inner span."""
     issue_key(project, "logs", [Scope.INGEST])
     key = ApiKey.objects.get(name="logs")
 
-    def post(text: str) -> Receipt:
+    def post(text: str, span_id: str = INNER, **told: str) -> Receipt:
         body = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
-        record = bodies.log_record("gen_ai.choice", {}, body, span_id=INNER)
+        record = bodies.log_record("gen_ai.choice", told, body, span_id=span_id)
         return receive_logs(
             key.project_id, protobuf.read_logs(bodies.logs(record).SerializeToString())
         )
@@ -244,6 +244,36 @@ def test_a_span_and_a_log_record_that_both_tell_the_answer_are_one_event(
             post("{}") if post is tell else send(SDK, span)
         settle_later()
     assert Event.objects.count() == 1
+
+
+@pytest.mark.parametrize("is_span_first", [True, False])
+def test_a_log_record_written_outside_of_its_span_is_about_the_response_that_it_names(
+    send: Send, tell: Callable[..., Receipt], is_span_first: bool
+) -> None:
+    named = {"gen_ai.response.id": "response-1"}
+
+    def post_span() -> None:
+        send(SDK, thin(attributes=named))
+
+    def post_record() -> None:
+        tell("{}", span_id=OUTER, **named)
+
+    order = (post_span, post_record) if is_span_first else (post_record, post_span)
+    for post in order:
+        post()
+    settle_later()
+    event = Event.objects.get()
+    assert (event.kind, event.parse_error_type) == ("parse_invalid", "schema_invalid")
+    assert (event.model, event.latency_ms) == ("claude-haiku-4", 1840)
+
+
+def test_a_log_record_of_another_response_is_another_answer(
+    send: Send, tell: Callable[..., Receipt]
+) -> None:
+    send(SDK, thin(attributes={"gen_ai.response.id": "response-1"}))
+    tell("{}", span_id=OUTER, **{"gen_ai.response.id": "response-2"})
+    settle_later()
+    assert Event.objects.count() == 2
 
 
 def test_repairs_told_by_a_log_record_are_kept(send: Send, tell: Callable[[str], Receipt]) -> None:
