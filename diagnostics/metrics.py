@@ -207,12 +207,13 @@ def _derive(row: Mapping[str, int]) -> Mapping[str, int]:
 def metrics(request: HttpRequest) -> HttpResponse:
     """Return all metrics in Prometheus' text format.
 
-    From this machine itself: all projects. From elsewhere, or through a proxy, with an
-    API key of scope read: the project of the key. 401 without, 403 for another scope.
+    With an API key of scope read: the project of the key, 403 for another scope. Without
+    one, from this machine itself: all projects; from elsewhere, or through a proxy: 401.
     """
-    if _is_local(request):
+    header = request.headers.get("Authorization", "")
+    if not header and _is_local(request):
         return _render(None)
-    key = find_key(request.headers.get("Authorization", ""))
+    key = find_key(header)
     if key is None:
         return HttpResponse(
             "an API key of scope read is required\n",

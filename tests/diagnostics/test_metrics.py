@@ -127,7 +127,13 @@ def test_from_elsewhere_a_key_is_needed_and_shows_its_project(project: Project) 
     refused = Client(headers={"Authorization": f"Bearer {ingest}"}, REMOTE_ADDR=far)
     assert refused.get("/metrics").status_code == 403
     read = issue_key(project, "k", [Scope.READ]).text
-    allowed = Client(headers={"Authorization": f"Bearer {read}"}, REMOTE_ADDR=far)
-    models = {model for _, _, model in scrape(allowed)}
-    assert "ours" in models
-    assert "theirs" not in models
+    for address in (far, "127.0.0.1"):
+        client = Client(headers={"Authorization": f"Bearer {read}"}, REMOTE_ADDR=address)
+        models = {model for _, _, model in scrape(client)}
+        assert "ours" in models
+        assert "theirs" not in models
+
+
+def test_a_key_that_is_not_known_is_refused_from_the_machine_itself_too() -> None:
+    client = Client(headers={"Authorization": "Bearer fs_0123456789ab_unknown"})
+    assert client.get("/metrics").status_code == 401
