@@ -36,8 +36,8 @@ from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS
 from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
-from diagnostics.selection.fields import SERIES_FIELDS
-from diagnostics.selection.selection import Selection
+from diagnostics.selection.fields import SERIES_FIELDS, VERSION_FIELDS
+from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import JudgedShare
@@ -210,9 +210,8 @@ class SeriesView(ListView):
 def refuse_uncounted(selection: Selection) -> None:
     """Raise ValidationError (400) for what series are not counted by."""
     filters = selection.rollup_filters
-    terms = selection.text.terms
-    if selection.text.words or any(t.field not in SERIES_FIELDS for t in terms):
-        message = f"series can be filtered by {', '.join(SERIES_FIELDS)} only"
+    if selection.text.words or any(t.field not in ROLLUP_FIELDS for t in selection.text.terms):
+        message = f"series can be filtered by {', '.join((*SERIES_FIELDS, *VERSION_FIELDS))} only"
         raise ValidationError({"q": message})
     if uncounted := set(selection.filters) - set(filters):
         raise ValidationError(dict.fromkeys(uncounted, "series cannot be filtered by it"))

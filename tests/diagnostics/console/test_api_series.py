@@ -42,3 +42,21 @@ def test_s0_57_degradation_is_counted_per_provider_model_and_window() -> None:
     assert len(ask(model="b")) == 1
     (hour, _) = ask(**{"from": (now - timedelta(hours=1)).isoformat()})
     assert (hour["runs"], hour["degraded_rate"]) == (20, 1.0)
+
+
+def test_series_and_verdict_take_in_q_what_they_take_as_parameters() -> None:
+    project = Project.objects.create(slug="p", name="P")
+    headers = {"Authorization": f"Bearer {issue_key(project, 'k', [Scope.READ]).text}"}
+    at = (clock.now() - timedelta(hours=2)).isoformat()
+    for model, version in (("a", "v1"), ("b", "v2")):
+        post_events(project, succeeded(occurred_at=at, model=model, prompt_version=version))
+    listed = [
+        Client().get("/api/v1/series", asked, headers=headers).json()["items"]
+        for asked in ({"prompt_version": "v1"}, {"q": "prompt:=v1"})
+    ]
+    assert [[item["model"] for item in items] for items in listed] == [["a"], ["a"]]
+    ask_verdict = Client().get("/api/v1/verdict", {"q": "release:=r-1"}, headers=headers)
+    assert ask_verdict.status_code == 200
+    words = Client().get("/api/v1/series", {"q": "corr:run-1"}, headers=headers)
+    assert words.status_code == 400
+    assert "prompt_version" in words.json()["q"]
