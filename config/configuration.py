@@ -238,9 +238,9 @@ class Configuration(BaseSettings):
     workspace_dir: Path | None = None
     # The retention of raw values in the working store after their owner has ended.
     working_keep_hours: int = Field(default=24, ge=0, le=24 * 30)
-    # The retention of events, their details and their counts (docs/storage.md).
+    # The retention of events (as long as their ids, at least), details, counts (docs/storage.md).
     keep_payload_days: int = Field(default=30, ge=1, le=3650)
-    keep_event_days: int = Field(default=90, ge=1, le=3650)
+    keep_event_days: int = Field(default=90, ge=8, le=3650)
     # The time for which pages cache a verdict.
     verdict_seconds: int = Field(default=10, ge=0, le=300)
     keep_report_days: int = Field(default=400, ge=1, le=3650)

@@ -32,6 +32,7 @@ OPTION = re.compile(r"(--[a-z-]+)")
 TARGET = re.compile(r"\bmake ([a-z][a-z-]+)")
 API_PATH = re.compile(r"/api/v1/[a-zA-Z0-9_/<>-]*[a-zA-Z0-9_>]")
 SETTING = re.compile(r"\b(?:FAILSOFT_[A-Z_]+|CCOS_[A-Z_]+|DATABASE_URL|BROKER_URL)\b")
+SETTING_ROW = re.compile(r"^\| `FAILSOFT_(\w+)` \| ([^|;]*?)(?:;[^|]*)? \| (.*) \|$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # Contracts, and tables that are looked up and not read.
@@ -143,6 +144,33 @@ def test_every_setting_is_documented() -> None:
         if f"`{env_name(field)}`" not in text
     ]
     assert missing == []
+
+
+def test_documented_defaults_and_ranges_of_settings_are_those_of_the_code() -> None:
+    page = (TOP / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = {
+        name.lower(): (default, meaning) for name, default, meaning in SETTING_ROW.findall(page)
+    }
+    for name, field in Configuration.model_fields.items():
+        if not isinstance(field.default, bool | int | float):
+            continue
+        default, meaning = rows[name]
+        assert json.loads(default) == field.default, name
+        bounds = [
+            getattr(rule, side)
+            for side in ("ge", "le")
+            for rule in field.metadata
+            if hasattr(rule, side)
+        ]
+        for pair in re.findall(r"(\d[\d.]*) to (\d[\d.]*)", meaning):
+            assert [float(bound) for bound in pair] == bounds, name
+
+
+def test_every_api_address_is_documented() -> None:
+    text = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    golden = (TOP / "tests/contract/http/openapi.json").read_text(encoding="utf-8")
+    addresses = [re.sub(r"\{\w+\}", r"[\\w-]+", path) for path in json.loads(golden)["paths"]]
+    assert [path for path in addresses if not re.search(rf"{path}(?![\w/-])", text)] == []
 
 
 @every_document
