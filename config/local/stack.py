@@ -32,7 +32,7 @@ STOP_ORDER = (("beat",), ("web", "worker", "upkeep"), ("model", "broker"), ("pos
 STAGES = {
     "embedded servers": "starting the embedded servers",
     "set-up": "preparing tables, pages and demo data",
-    "first page": "starting web server, workers and clock",
+    "first page": "starting web server, workers and scheduler",
 }
 READY_SECONDS = 60
 # Workers that start compute more than this, a whole product without work half of it.

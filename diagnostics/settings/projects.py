@@ -116,6 +116,8 @@ KEPT = (
     ("Events", "KEEP_EVENT_DAYS", "days"),
     ("Minute counts", "KEEP_MINUTE_HOURS", "hours"),
     ("Hour counts", "KEEP_HOUR_MONTHS", "months"),
+    ("Evaluations of alert rules", "KEEP_EVALUATION_DAYS", "days"),
+    ("Reports", "KEEP_REPORT_DAYS", "days"),
     ("Raw text of goals and plan runs, after their end", "WORKING_KEEP_HOURS", "hours"),
 )
 

@@ -148,8 +148,8 @@ def _validation(schema: Any) -> Callable[[str], Any]:  # noqa: ANN401 - a type, 
     try:
         return _adapter(schema).validate_json
     except (TypeError, PydanticUserError, PydanticUndefinedAnnotation) as error:
-        expected = "a pydantic model or a type it knows"
-        raise TypeError(f"schema: expected {expected}, got {schema!r:.60}") from error
+        expected, reason = "a pydantic model or a type it knows", str(error).partition("\n")[0]
+        raise TypeError(f"schema: expected {expected}, got {schema!r:.60}: {reason}") from error
 
 
 @lru_cache(maxsize=100)

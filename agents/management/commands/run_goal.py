@@ -21,7 +21,7 @@ from diagnostics.management import print_json, require_project
 from diagnostics.redaction.redactor import redact
 
 REFUSED = 2
-HERE = "No running Failsoft: this workflow runs in this process, nothing is stored."
+HERE = "This workflow runs in this process; nothing is stored."
 NEEDED = (
     "This workflow calls a model, which needs a running Failsoft: start it with "
     "`make run`, or give the workflow steps of its own."

@@ -65,7 +65,7 @@ class IngestResource(Resource):
     limits: LimitsResource
     today: SentResource
     events_this_month: int
-    last_minute_events: int
+    last_minute_events: int = Field(description="with what processes reserved for the next events")
     preview_share: float = Field(description="of previews that are kept now")
     rejects: int = Field(description="in the inbox, at most the number that is kept")
 

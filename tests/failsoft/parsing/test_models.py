@@ -141,6 +141,14 @@ def test_a_schema_that_is_no_type_of_pydantic_is_named_whatever_the_answer(
         recover(text, schema=schema)
 
 
+def test_a_type_that_pydantic_refuses_is_named_with_its_reason() -> None:
+    class NoSchema:
+        pass
+
+    with pytest.raises(TypeError, match="Unable to generate pydantic-core schema"):
+        recover("{}", schema=NoSchema)
+
+
 class Reason(IntEnum):
     MAX_TOKENS = 2
 
