@@ -64,6 +64,18 @@ def test_pages_are_readable_everywhere(
     reader.check()
 
 
+def test_a_long_line_of_an_answer_is_whole_on_paper(project: Project, reader: Reader) -> None:
+    text = '{"steps": "' + "word " * 60
+    long = wire_event(occurred_at=recently().isoformat(), raw_output_preview=text)
+    post_and_fold(project, long)
+    page = reader.open(f"/failures/{FailureGroup.objects.get(project=project).pk}/")
+    page.set_viewport_size({"width": 720, "height": 900})
+    page.emulate_media(media="print")
+    preview = page.locator(".preview").first
+    expect(preview).to_contain_text("word word")
+    assert preview.evaluate("one => one.scrollWidth - one.clientWidth") == 0
+
+
 def test_the_list_is_worked_by_keyboard_alone(failures: list[FailureGroup], reader: Reader) -> None:
     page = reader.open("/failures/?sort=latest&state=all")
     press = page.keyboard.press
