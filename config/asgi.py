@@ -9,7 +9,6 @@ from django.urls import get_resolver
 
 from config.gc_tuning import freeze_loaded_objects
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 # Threads of one web process share connections; see config.database.
 os.environ.setdefault("FAILSOFT_DATABASE_POOL_SIZE", "16")
 django.setup(set_prefix=False)

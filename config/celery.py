@@ -29,8 +29,6 @@ from config.local.launch import end_with_starter
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 from plans.runs import worker_threads
 
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-
 QUEUES = ("plan", "steps", "notify", "report", "fold")
 
 # The heartbeat sends marks through these queues to show that workers consume them; it does the

@@ -6,6 +6,7 @@ Without a database URL, the settings of the running one-machine stack are used.
 """
 
 import base64
+import json
 import os
 import re
 import secrets
@@ -30,10 +31,8 @@ from pydantic import (
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
 )
 
 from config.database import database_settings
@@ -52,6 +51,7 @@ HTTP_SCHEMES = tuple(HTTP_PORTS)
 BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
 # Unknown names with these prefixes are refused as typing errors.
 PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
+QUOTES = ("'", '"')
 # Read outside of Configuration: by its sources, by clients, by completion checks.
 OTHER_NAMES = (
     "FAILSOFT_CONFIG",
@@ -90,6 +90,15 @@ def _begins_with(addresses: str, schemes: Container[str]) -> AfterValidator:
         return value
 
     return AfterValidator(check)
+
+
+def _with_port(value: str) -> str:
+    """Return an address whose port, if it has one, is a number; the fault does not quote it."""
+    try:
+        urlsplit(value).port  # noqa: B018 - read on access
+    except ValueError:
+        raise ValueError("must have a host, and a port from 0 to 65535 if any") from None
+    return value
 
 
 def _postgresql(value: str) -> str:
@@ -141,6 +150,15 @@ def _reference(value: str) -> str:
     if value and not value.startswith(("env:", "file:")):
         raise ValueError("must be env:NAME or file:/path, never the secret itself")
     return value
+
+
+def _decode(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError as error:
+        raise ValueError(f"must be a JSON object: {error}") from None
 
 
 def _split_by_comma(value: object) -> object:
@@ -195,25 +213,36 @@ BrokerAddress = Annotated[
     str,
     _begins_with("redis://, rediss://, redis+socket://, amqp:// or amqps://", BROKER_SCHEMES),
     AfterValidator(_verified),
+    AfterValidator(_with_port),
 ]
 MailAddress = Annotated[
-    str, _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS), AfterValidator(check_mail_url)
+    str,
+    _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS.keys() - {""}),
+    AfterValidator(check_mail_url),
 ]
 # Otherwise unchanged: a trailing slash may matter to the receiver.
-PingAddress = Annotated[str, _begins_with("http:// or https://", HTTP_SCHEMES)]
-HttpAddress = Annotated[str, AfterValidator(_http)]
-HttpOrigin = Annotated[str, AfterValidator(_origin)]
-Commands = Annotated[dict[str, list[str]], AfterValidator(_commands)]
-Aliases = Annotated[dict[str, str], AfterValidator(_aliases)]
-RetryPolicy = Annotated[dict[str, Any], AfterValidator(partial(settle_retry, env=os.environ))]
-Words = Annotated[list[str], NoDecode, BeforeValidator(_split_by_comma)]
+PingAddress = Annotated[
+    str, AfterValidator(_with_port), _begins_with("http:// or https://", HTTP_SCHEMES)
+]
+HttpAddress = Annotated[str, AfterValidator(_with_port), AfterValidator(_http)]
+HttpOrigin = Annotated[str, AfterValidator(_with_port), AfterValidator(_origin)]
+Json = BeforeValidator(_decode)
+Commands = Annotated[dict[str, list[str]], Json, AfterValidator(_commands)]
+Aliases = Annotated[dict[str, str], Json, AfterValidator(_aliases)]
+RetryPolicy = Annotated[dict[str, Any], Json, AfterValidator(partial(settle_retry, env=os.environ))]
+McpServers = Annotated[dict[str, Any], Json, AfterValidator(_servers)]
+Words = Annotated[list[str], BeforeValidator(_split_by_comma)]
 
 
 class Configuration(BaseSettings):
     """All settings, validated at startup."""
 
     model_config = SettingsConfigDict(
-        env_prefix="FAILSOFT_", extra="forbid", frozen=True, populate_by_name=True
+        env_prefix="FAILSOFT_",
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        enable_decoding=False,
     )
 
     database_url: DatabaseAddress = Field(default="", validation_alias="database_url")
@@ -231,7 +260,7 @@ class Configuration(BaseSettings):
     # The folders of credential files.
     secret_dirs: Annotated[Words, AfterValidator(_absolute)] = ["/run/secrets"]
     redact_emails: bool = False
-    mcp_servers: Annotated[dict[str, Any], AfterValidator(_servers)] = {}
+    mcp_servers: McpServers = {}
     local_stack: bool = False
     # The commands that completion checks may run, by name.
     check_commands: Commands = Field(default_factory=_example_checks)
@@ -380,7 +409,21 @@ def _read_environment_file() -> None:
         reason = getattr(error, "strerror", None) or "this is not UTF-8"
         raise ConfigurationError(f"FAILSOFT_ENV_FILE: {path}: {reason}") from None
     for name, value in values.items():
-        os.environ.setdefault(name, value or "")
+        if not os.environ.get(name, "").strip():
+            os.environ[name] = value or ""
+
+
+def _clean_environment(names: Set[str]) -> None:
+    """Remove blank variables and outer white space, which files of secrets end with.
+
+    Docker's `--env-file` keeps quotes, which shells and systemd remove: they are refused.
+    """
+    for name in names & os.environ.keys():
+        value = os.environ.pop(name).strip()
+        if value[:1] in QUOTES and value[0] == value[-1]:
+            raise ConfigurationError(f"{name}: must be written without quotes around the value")
+        if value:
+            os.environ[name] = value
 
 
 def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
@@ -390,18 +433,20 @@ def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any
     for name in sorted(set(os.environ) - known_names):
         if name.startswith(PREFIXES) and not SERVICE_LINK.fullmatch(name):
             raise ConfigurationError(f"{name} is unknown{_nearest(name, known_names)}")
+    _clean_environment(known_names)
     try:
         return Configuration(**overrides)
     except ValidationError as error:
         raise ConfigurationError(_explain(error)) from None
-    except SettingsError as error:
-        raise ConfigurationError(f"{error}: {error.__cause__}") from None
 
 
 @cache
 def configuration() -> Configuration:
-    """Return the settings of this process, read once."""
-    return load_configuration()
+    """Return the settings of this process, read once; an invalid one ends it with one line."""
+    try:
+        return load_configuration()
+    except ConfigurationError as error:
+        sys.exit(f"Settings: {error}")
 
 
 def random_working_key() -> str:

@@ -15,11 +15,11 @@ def read_config_file(path: str | None) -> dict[str, Any]:
     if not path:
         return {}
     file = Path(path)
-    if not file.is_file():
-        raise FileError(f"file not found: {path}")
     try:
         text = file.read_text(encoding="utf-8")
         content = json.loads(text) if file.suffix == ".json" else loads(text)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
     except (TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{path}: {error}") from None
     if not isinstance(content, dict):

@@ -5,6 +5,7 @@ from typing import Any
 
 import structlog
 
+from config.configuration import configuration
 from diagnostics.redaction.redactor import redact_event
 
 # Periodic tasks would log a line every second and hide the others.
@@ -23,7 +24,12 @@ SHARED: list[structlog.typing.Processor] = [
 
 
 def json_formatter() -> logging.Formatter:
-    """Return the formatter of every line; config/web_logging.json names it for the web server."""
+    """Return the formatter of every line; config/web_logging.json names it for the web server.
+
+    The settings are read first: the process that watches over the web workers would otherwise
+    start one after the other, and could not redact what it has to say.
+    """
+    configuration()
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=SHARED,
         processors=[

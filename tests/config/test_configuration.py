@@ -12,6 +12,7 @@ from kombu import Connection
 from config.configuration import (
     Configuration,
     ConfigurationError,
+    env_name,
     load_configuration,
     random_working_key,
 )
@@ -59,6 +60,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
         ("FAILSOFT_DEBUG", "perhaps", "valid boolean"),
         ("FAILSOFT_DATABASE_POOL_SIZE", "-1", "greater than or equal to 0"),
         ("FAILSOFT_EMAIL_URL", "pigeon://", "must begin with smtp://"),
+        ("FAILSOFT_EMAIL_URL", "mail.example.org", "must begin with smtp://"),
+        ("FAILSOFT_PING_URL", "https://ping.example.org:99999", "port from 0 to 65535"),
+        ("FAILSOFT_BASE_URL", "https://failsoft.example.org:web", "port from 0 to 65535"),
+        ("FAILSOFT_MODEL_URL", "http://[::1", "must have a host"),
+        ("BROKER_URL", "redis://broker.example.org:port/0", "port from 0 to 65535"),
+        ("FAILSOFT_MCP_SERVERS", "{", "must be a JSON object"),
+        ("FAILSOFT_MODEL_ALIASES", "[1]", "valid dictionary"),
+        ("FAILSOFT_CONFIG", "/" + "long" * 100, "File name too long"),
+        ("FAILSOFT_CONFIG", "/tmp", "Is a directory"),  # noqa: S108 - any folder
         ("FAILSOFT_EMAIL_URL", "smtp://user:1#2@mail.example.org", "as %XX"),
         ("FAILSOFT_EMAIL_URL", "smtps://user:1/2@mail.example.org", "as %XX"),
         ("FAILSOFT_EMAIL_URL", "smtp+tls://user:a?b@mail.example.org:587", "as %XX"),
@@ -82,6 +92,73 @@ def test_a_bad_value_is_refused_with_the_name_of_its_key(
     assert line.startswith(f"{name}: ")
     assert expected in line
     assert "\n" not in line
+
+
+@pytest.mark.parametrize("text", ["", " "])
+@pytest.mark.parametrize("field", sorted(Configuration.model_fields))
+def test_a_blank_variable_counts_as_not_set(
+    monkeypatch: pytest.MonkeyPatch, field: str, text: str
+) -> None:
+    monkeypatch.delenv("FAILSOFT_DATA_DIR")
+    default = getattr(load_configuration(), field)
+    monkeypatch.setenv(env_name(field), text)
+    assert getattr(load_configuration(), field) == default
+
+
+def test_white_space_around_a_value_is_no_part_of_it(server: pytest.MonkeyPatch) -> None:
+    plain = load_configuration()
+    for name in ("DATABASE_URL", "BROKER_URL", "FAILSOFT_SECRET_KEY", "FAILSOFT_WORKING_KEY"):
+        server.setenv(name, f" {os.environ[name]}\r\n")
+    assert load_configuration() == plain
+
+
+@pytest.mark.parametrize("mark", ["'", '"'])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FAILSOFT_EMAIL_URL", "smtp://mail.example.org"),
+        ("FAILSOFT_OIDC_ALLOWED_DOMAINS", "example.org"),
+        ("FAILSOFT_SECRET_KEY", "abcdefghijklmnopqrstuvwxyz0123456789"),
+        ("FAILSOFT_RELEASE", "1.4"),
+    ],
+)
+def test_quotes_that_a_container_engine_keeps_are_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, mark: str
+) -> None:
+    monkeypatch.setenv(name, f"{mark}{value}{mark}")
+    with pytest.raises(ConfigurationError, match=f"^{name}: must be written without quotes"):
+        load_configuration()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["celery", "-A", "config.celery", "worker", "--queues", "fold"],
+        ["celery", "-A", "config.celery", "beat", "--pidfile="],
+        [
+            *("granian", "--interface", "asginl", "--respawn-failed-workers"),
+            *("--log-config", "config/web_logging.json", "config.asgi:application"),
+        ],
+    ],
+    ids=["worker", "beat", "web"],
+)
+def test_an_invalid_value_stops_every_process_with_one_line(
+    monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("FAILSOFT_LOG_LEVEL", "CHATTY")
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE", raising=False)
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert line.startswith("Settings: FAILSOFT_LOG_LEVEL: Input should be ")
 
 
 def test_the_message_never_repeats_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +325,7 @@ def test_an_environment_file_that_is_not_there_is_refused(monkeypatch: pytest.Mo
 
 def test_a_file_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAILSOFT_CONFIG", "/nowhere/failsoft.toml")
-    with pytest.raises(ConfigurationError, match="FAILSOFT_CONFIG: file not found"):
+    with pytest.raises(ConfigurationError, match=r"/nowhere/failsoft\.toml: No such file"):
         load_configuration()
 
 
