@@ -1,16 +1,31 @@
 #!/usr/bin/env python3
 """Commands of Failsoft."""
 
+import errno
 import os
 import sys
 
 from django.core.management import execute_from_command_line
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection
 
-from config.configuration import Configuration, ConfigurationError, configuration
+from config.configuration import Configuration, configuration
 from config.runtime import data_folder
 from failsoft import VERSION
 
+# What PostgreSQL refuses for a reason outside of the product, by SQLSTATE, and what helps.
+REMEDIES = {
+    "25006": "DATABASE_URL leads to a standby, or its role may only read",
+    "42501": "the role of DATABASE_URL must own the database, its schema and its tables",
+    "3F000": "the search_path of the role or the database has no schema that exists",
+    "42P01": "the tables are missing or in another schema; `manage.py migrate` creates them",
+    "42703": "the tables are those of another version; `manage.py migrate` upgrades them",
+    "53100": "free space on the database server",
+    "53200": "the database server is out of memory",
+    "53300": "all connections of the database server are in use",
+    "55P03": "another program holds a lock; end it, or raise lock_timeout of the role",
+    "57014": "raise statement_timeout of the role",
+}
+FULL_OR_READ_ONLY = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 # As a shell reports a program that Ctrl-C ended.
 INTERRUPTED = 130
 
@@ -26,33 +41,49 @@ def describe_unreachable(settings: Configuration, error: OperationalError) -> st
     return f"The database of DATABASE_URL does not answer: {why}"
 
 
-def main() -> None:
-    """Run the command named on the command line."""
-    if sys.argv[1:] in (["--version"], ["version"]):
-        print(f"Failsoft {VERSION}")  # noqa: T201 - for the terminal
-        return
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    for place, text in enumerate(sys.argv):
-        # Bytes that are no UTF-8 arrive as lone surrogates, which nothing can store.
-        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-            sys.exit(f"Argument {place} is not UTF-8.")
-    try:
-        settings = configuration()
-    except ConfigurationError as error:
-        sys.exit(f"Settings: {error}")
-    if sys.stderr.isatty() and "log_level" not in settings.model_fields_set:
-        # A person reads the command's own lines; nobody set a level.
-        os.environ["FAILSOFT_LOG_LEVEL"] = "WARNING"
-        configuration.cache_clear()
+def describe_refusal(error: DatabaseError) -> str | None:
+    """Return the line for what an administrator can mend; None for a fault of the product."""
+    cause: BaseException | None = error
+    while cause and not getattr(cause, "sqlstate", None):
+        cause = cause.__cause__ or cause.__context__
+    remedy = REMEDIES.get(getattr(cause, "sqlstate", ""))
+    return f"The database refuses: {str(cause).splitlines()[0]} ({remedy})." if remedy else None
+
+
+def execute(settings: Configuration) -> None:
+    """Run the command; what an administrator can mend ends it with one line."""
     try:
         execute_from_command_line(sys.argv)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(INTERRUPTED)
-    except OperationalError as error:
-        if connection.connection is not None:
+    except DatabaseError as error:
+        if isinstance(error, OperationalError) and connection.connection is None:
+            sys.exit(describe_unreachable(settings, error))
+        if not (line := describe_refusal(error)):
             raise
-        sys.exit(describe_unreachable(settings, error))
+        sys.exit(line)
+    except OSError as error:
+        if error.filename is None and error.errno not in FULL_OR_READ_ONLY:
+            raise
+        sys.exit(f"{error.filename or 'A file'}: {error.strerror}.")
+
+
+def main() -> None:
+    """Run the command named on the command line."""
+    if sys.argv[1:] in (["--version"], ["version"]):
+        print(f"Failsoft {VERSION}")  # noqa: T201 - for the terminal
+        return
+    for place, text in enumerate(sys.argv):
+        # Bytes that are no UTF-8 arrive as lone surrogates, which nothing can store.
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            sys.exit(f"Argument {place} is not UTF-8.")
+    settings = configuration()
+    if sys.stderr.isatty() and "log_level" not in settings.model_fields_set:
+        # A person reads the command's own lines; nobody set a level.
+        os.environ["FAILSOFT_LOG_LEVEL"] = "WARNING"
+        configuration.cache_clear()
+    execute(settings)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+from django.db import connection
 
 from diagnostics.outbound.credentials import CredentialError, check_reference
 
@@ -15,7 +16,7 @@ LOOPBACK_HOSTS = {"localhost", "127.0.0.1", "::1"}
 EXAMPLE_DOMAINS = ("example.org", "example.com", "example.net")
 PLACEHOLDER = "CHANGE-ME"
 Messages = Iterator[CheckMessage]
-SystemCheck = Callable[[Sequence[AppConfig] | None], list[CheckMessage]]
+SystemCheck = Callable[..., list[CheckMessage]]
 
 
 def _registered(
@@ -24,8 +25,14 @@ def _registered(
     """Return a decorator that registers a generator of messages as a system check."""
 
     def register_check(find: Callable[[], Messages]) -> SystemCheck:
-        def check(app_configs: Sequence[AppConfig] | None, **kwargs: object) -> list[CheckMessage]:
-            return list(find())
+        def check(
+            app_configs: Sequence[AppConfig] | None,
+            databases: Sequence[str] | None = None,
+            **kwargs: object,
+        ) -> list[CheckMessage]:
+            # Django calls checks of databases without one, too; those connect to none.
+            is_asked = Tags.database not in tags or bool(databases)
+            return list(find()) if is_asked else []
 
         register(check, *tags, deploy=deploy)
         return check
@@ -61,6 +68,34 @@ def check_time_limits() -> Messages:
             f" are {soft}, {hard} and {visible} s.",
             hint="FAILSOFT_TASK_HARD_LIMIT_SECONDS must lie between the two others.",
             id="config.E002",
+        )
+
+
+@_registered(Tags.database)
+def check_database() -> Messages:
+    """config.E011, W005: the database stores every character, and writers do not fail each other.
+
+    Checked by `migrate`.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('server_encoding'),"
+            " current_setting('default_transaction_isolation')"
+        )
+        encoding, isolation = cursor.fetchone()
+    if encoding != "UTF8":
+        yield Error(
+            f"The encoding of the database is {encoding}: events with other characters would be"
+            " refused or damaged.",
+            hint="Create the database with ENCODING 'UTF8' TEMPLATE template0.",
+            id="config.E011",
+        )
+    if isolation != "read committed":
+        yield Warning(
+            f"The default isolation of transactions is {isolation}: events that arrive at the same"
+            " time are refused and have to be sent again.",
+            hint="ALTER ROLE ... SET default_transaction_isolation = 'read committed'",
+            id="config.W005",
         )
 
 

@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
+from django.db import DatabaseError, connection, transaction
 
+from config.checks import check_database
 from failsoft import VERSION
+from manage import describe_refusal
 from tests.embedded import settings_for_tests
 
 TOP = Path(__file__).resolve().parents[2]
@@ -72,3 +76,67 @@ def test_ctrl_c_ends_a_command_without_a_traceback() -> None:
     command.send_signal(signal.SIGINT)
     _, errors = command.communicate(timeout=60)
     assert (command.returncode, errors) == (130, "Interrupted.\n")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("SELECT * FROM nowhere", "`manage.py migrate` creates them"),
+        ("SELECT nothing FROM diagnostics_project", "`manage.py migrate` upgrades them"),
+        ("SET TRANSACTION READ ONLY; CREATE TABLE t ()", "leads to a standby"),
+        ("SET LOCAL search_path = nowhere; CREATE TABLE t ()", "search_path"),
+        ("SET LOCAL statement_timeout = 1; SELECT pg_sleep(5)", "statement_timeout"),
+        ("CREATE ROLE r; SET LOCAL ROLE r; CREATE TABLE public.t ()", "must own the database"),
+    ],
+)
+def test_what_an_administrator_can_mend_is_one_line(statement: str, remedy: str) -> None:
+    with (
+        pytest.raises(DatabaseError) as refusal,
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement)
+    line = describe_refusal(refusal.value)
+    assert line is not None
+    assert remedy in line
+    assert "\n" not in line
+
+
+@pytest.mark.django_db
+def test_a_fault_of_a_query_keeps_its_traceback() -> None:
+    with (
+        pytest.raises(DatabaseError) as refusal,
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT 1 / 0")
+    assert describe_refusal(refusal.value) is None
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_store_every_character_is_refused_by_migrate() -> None:
+    url = os.environ["DATABASE_URL"]
+    with psycopg.connect(url, autocommit=True) as server:
+        server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    done = manage("migrate", DATABASE_URL=url.replace("/failsoft?", "/latin?"))
+    assert done.returncode == 1
+    assert "config.E011" in done.stderr
+    assert "LATIN1" in done.stderr
+
+
+@pytest.mark.django_db
+def test_a_role_whose_transactions_fail_each_other_is_warned_of() -> None:
+    assert check_database(None, databases=["default"]) == []
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL default_transaction_isolation = 'serializable'")
+    (warning,) = check_database(None, databases=["default"])
+    assert warning.id == "config.W005"
+    assert "serializable" in warning.msg
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_to_is_named_in_one_line() -> None:
+    done = manage("collectstatic", "--no-input", FAILSOFT_DATA_DIR="/proc/nowhere")
+    assert done.returncode == 1
+    assert done.stderr == "/proc/nowhere: No such file or directory.\n"
