@@ -34,6 +34,8 @@ from failsoft.parsing.makers import CUT, FinishClass
 from failsoft.parsing.thinking import block_at
 from failsoft.retry.answers import reasoning_fault
 
+# Of log records: a service that is not among them is noticed again by its next one.
+MOST_RECENT = 1000
 # Per request; further answers count as unchecked.
 JUDGING_SECONDS = 1.0
 NO_ARGUMENTS = "{}"
@@ -108,13 +110,14 @@ class AnswerVerdicts:
             return UncheckedReason.NO_SCHEMA
         is_expected = expected is not None
         # Calls of tools are checked without a schema, too.
-        if (is_expected or draft.ending is FinishClass.TOOL_CALLS) and self._are_in_log_records:
+        is_checked = is_expected or draft.ending is FinishClass.TOOL_CALLS
+        if is_checked and draft.fields.get("source") in self._log_sources:
             return None
         return UncheckedReason.NO_ANSWER if is_expected else UncheckedReason.NO_SCHEMA
 
     @cached_property
-    def _are_in_log_records(self) -> bool:
-        return self._project_id is not None and has_log_verdicts(self._project_id)
+    def _log_sources(self) -> set[str | None]:
+        return set() if self._project_id is None else log_sources(self._project_id)
 
     def _judge_text(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         expected = self._text_expectation(draft)
@@ -263,9 +266,10 @@ def _unknown_tool(draft: Draft, call: CalledTool) -> SchemaVerdict:
     return SchemaVerdict(ParseErrorType.SCHEMA_INVALID, (fault,))
 
 
-def has_log_verdicts(project_id: int) -> bool:
-    """Whether log records have recently carried answers, so that spans carry none."""
-    return SpanVerdict.objects.filter(project_id=project_id).exists()
+def log_sources(project_id: int) -> set[str | None]:
+    """Return the services whose log records have recently carried answers: their spans do not."""
+    rows = SpanVerdict.objects.filter(project_id=project_id).order_by("-pk")
+    return set(rows.values_list("content__source", flat=True)[:MOST_RECENT])
 
 
 def _names_of(draft: Draft) -> Iterator[str]:

@@ -24,7 +24,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from diagnostics import clock
-from diagnostics.ingest.models import SpanCall
+from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
 from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
 from diagnostics.store.models import Event
@@ -201,6 +201,16 @@ class LoggedCall(NamedTuple):
         """Return the row of its span, else of its response in the same trace."""
         row = rows.get((self.trace_id, self.span_id))
         return row or rows.get((self.trace_id, self.response_id or ""))
+
+
+def call_of(draft: Draft) -> LoggedCall:
+    response_id = draft.fields.get("attributes", {}).get("response_id")
+    return LoggedCall(draft.trace_id, draft.span_id, response_id)
+
+
+def call_of_row(row: SpanVerdict) -> LoggedCall:
+    response_id = row.content.get("attributes", {}).get("response_id")
+    return LoggedCall(row.trace_id, row.span_id, response_id)
 
 
 def known_calls(project_id: int, calls: Iterable[LoggedCall]) -> dict[LoggedCall, SpanCall | None]:

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from pydantic import ValidationError
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.answer_verdicts import AnswerVerdicts, has_log_verdicts
+from diagnostics.ingest.answer_verdicts import AnswerVerdicts, log_sources
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.item_warnings import (
     UncheckedAnswers,
@@ -24,7 +24,8 @@ from diagnostics.ingest.item_warnings import (
     sentences_of,
 )
 from diagnostics.ingest.joined_calls import (
-    LoggedCall,
+    call_of,
+    call_of_row,
     delete_success,
     forget_old_calls,
     join_calls,
@@ -81,7 +82,8 @@ UNCLEAR = (
 PATIENCE = timedelta(minutes=2)
 SETTLED_AT_ONCE, SETTLE_SECONDS = 500, 20.0
 KEEP_TAKEN = timedelta(days=1)
-TAKEN: dict[str, Any] = {}
+# An event; once its span has taken it, the service that reports answers so is left.
+WAITING = Q(content__has_key="name")
 VERDICT_FIELDS = (
     "parse_error_type",
     "validation_errors",
@@ -230,8 +232,8 @@ def settle_verdicts() -> int:
     """Turn verdicts whose span has not arrived within 2 minutes into events; return how many."""
     now = clock.now()
     forget_old_calls()
-    SpanVerdict.objects.filter(received_at__lt=now - KEEP_TAKEN, content=TAKEN).delete()
-    old = SpanVerdict.objects.filter(received_at__lt=now - PATIENCE).exclude(content=TAKEN)
+    SpanVerdict.objects.filter(~WAITING, received_at__lt=now - KEEP_TAKEN).delete()
+    old = SpanVerdict.objects.filter(WAITING, received_at__lt=now - PATIENCE)
     return try_each_project("verdicts", old, _settle_old, SETTLE_SECONDS)
 
 
@@ -246,9 +248,9 @@ def _settle_old(old: QuerySet[SpanVerdict], project_id: int) -> int:
 
 def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
     """Yield the events of verdicts; if the span has arrived since, its event is replaced."""
-    known = known_calls(project_id, map(_call_of_row, rows))
+    known = known_calls(project_id, map(call_of_row, rows))
     for row in rows:
-        span = known[_call_of_row(row)]
+        span = known[call_of_row(row)]
         if span is None:
             # A valid answer is reported by its span alone.
             if row.content["parse_error_type"] or row.content["repairs"]:
@@ -400,33 +402,28 @@ def _join_calls(
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
     """Merge verdicts of log records into the drafts of their spans, once."""
     drafted = (item.draft for item in drafts)
-    silent = {_call_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
+    silent = {call_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
     waiting = SpanVerdict.objects.filter(
-        project_id=project_id, trace_id__in={call.trace_id for call in silent}
-    ).exclude(content=TAKEN)
+        WAITING, project_id=project_id, trace_id__in={call.trace_id for call in silent}
+    )
     stored = waiting.select_for_update().order_by("pk")
-    by_name = {
-        (row.trace_id, name): row for row in stored for name in _call_of_row(row)[1:] if name
-    }
+    by_name = {(row.trace_id, name): row for row in stored for name in call_of_row(row)[1:] if name}
     rows = {call: row for call in silent if (row := call.in_rows(by_name)) is not None}
     if not rows:
         return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.
-    SpanVerdict.objects.filter(pk__in={row.pk for row in rows.values()}).update(content=TAKEN)
-    return [
-        replace(item, draft=_with_verdict(item.draft, rows.get(_call_of(item.draft))))
+    joined = [
+        replace(item, draft=_with_verdict(item.draft, rows.get(call_of(item.draft))))
         for item in drafts
     ]
+    for row in rows.values():
+        row.content = _taken(row.content)
+    SpanVerdict.objects.bulk_update(rows.values(), ["content"])
+    return joined
 
 
-def _call_of(draft: Draft) -> LoggedCall:
-    response_id = draft.fields.get("attributes", {}).get("response_id")
-    return LoggedCall(draft.trace_id, draft.span_id, response_id)
-
-
-def _call_of_row(row: SpanVerdict) -> LoggedCall:
-    response_id = row.content.get("attributes", {}).get("response_id")
-    return LoggedCall(row.trace_id, row.span_id, response_id)
+def _taken(content: dict[str, Any]) -> dict[str, Any]:
+    return {"source": content["source"]}
 
 
 def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
@@ -445,12 +442,14 @@ def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
 def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJudge) -> None:
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
     rows, late = list[SpanVerdict](), list[PostedEvent]()
-    known = known_calls(project_id, (_call_of(item.draft) for item in drafts))
+    known = known_calls(project_id, (call_of(item.draft) for item in drafts))
     unchecked = unchecked_events(project_id, filter(None, known.values()))
-    is_first = not has_log_verdicts(project_id)
+    sources = log_sources(project_id)
     for item in drafts:
         event, verdict = judge.make_event(item)
-        span = known[_call_of(item.draft)]
+        span = known[call_of(item.draft)]
+        source = item.draft.fields.get("source")
+        is_first = source not in sources
         is_told = verdict is not None and bool(verdict.error_type or verdict.repairs)
         # Any other valid answer is reported by its span. The first one may cross it.
         is_missed = is_first if span is None else span.event_id in unchecked
@@ -464,9 +463,9 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJu
             elif (replacing := _corrected_event(span, content)) is not None:
                 late.append(replacing)
                 judge.receipt.joined += 1
-                # Marks for a day that log records carry the answers of this project.
-                rows += [_verdict_row(project_id, item.draft, TAKEN)] if is_first else []
-            is_first = is_first and not rows
+                # Marks for a day that log records carry the answers of this service.
+                rows += [_verdict_row(project_id, item.draft, _taken(content))] if is_first else []
+            sources |= {rows[-1].content["source"]} if rows else set()
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
     _record_late(project_id, late)
 

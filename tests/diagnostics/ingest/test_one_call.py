@@ -60,8 +60,8 @@ def send(project: Project) -> Send:
     issue_key(project, "tests", [Scope.INGEST])
     key = ApiKey.objects.get()
 
-    def post(scope: str, *spans: Span) -> Receipt:
-        body = bodies.traces(*spans, scope=scope)
+    def post(scope: str, *spans: Span, **resource: str) -> Receipt:
+        body = bodies.traces(*spans, scope=scope, resource=resource)
         return receive_spans(key.project_id, protobuf.read_spans(body.SerializeToString()))
 
     return post
@@ -265,6 +265,17 @@ def test_a_log_record_written_outside_of_its_span_is_about_the_response_that_it_
     event = Event.objects.get()
     assert (event.kind, event.parse_error_type) == ("parse_invalid", "schema_invalid")
     assert (event.model, event.latency_ms) == ("claude-haiku-4", 1840)
+
+
+def test_log_records_of_one_service_say_nothing_of_the_answers_of_another(
+    send: Send, tell: Callable[..., Receipt]
+) -> None:
+    tell("{}")
+    same, other = (thin(trace_id=digit * 32) for digit in "ab")
+    send(SDK, same)
+    assert Event.objects.get().unchecked is None
+    send(SDK, other, **{"service.name": "another-bot"})
+    assert Event.objects.get(source="another-bot").unchecked == "no_answer"
 
 
 def test_a_log_record_of_another_response_is_another_answer(
