@@ -34,7 +34,9 @@ class Exchange:
         self.loop = asyncio.get_running_loop()
         self.chunks: list[bytes] = []  # of the body
         self.size = 0
-        self.is_complete = not _has_body(scope)
+        # Without a body, of a known length or in chunks.
+        names = {name for name, _ in scope["headers"]}
+        self.is_complete = names.isdisjoint((b"content-length", b"transfer-encoding"))
         self._deadline: asyncio.Timeout | None = None
         self._is_refused = False
         self._response = Lock()
@@ -84,11 +86,6 @@ class Exchange:
                     message = await self.receive()
                     size -= len(message.get("body", b""))
                     self.is_complete = not message.get("more_body")
-
-
-def _has_body(scope: Message) -> bool:
-    """Whether a request has a body, of a known length or in chunks."""
-    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 def header_of(scope: Message, name: bytes) -> str:

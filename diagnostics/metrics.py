@@ -156,8 +156,13 @@ class EventCollector(Collector):
         for name, column, text in COUNTERS:
             samples = ((labels, row[column]) for labels, row in counts.items())
             yield _fill(CounterMetricFamily(name, text, labels=LABELS), samples)
-        for labelled in LABELLED:
-            yield _labelled_counter(counts, *labelled)
+        for name, label, columns, text in LABELLED:
+            by_value = (
+                ((*labels, value), row[column])
+                for labels, row in counts.items()
+                for value, column in columns.items()
+            )
+            yield _fill(CounterMetricFamily(name, text, labels=(*LABELS, label)), by_value)
         yield _latency(counts)
         yield from gauge_alerts(self.project_id)
         yield from gauge_series(self.project_id)
@@ -245,17 +250,6 @@ def _fill(family: M, samples: Iterable[tuple[Sequence[str], float]]) -> M:
     for labels, value in samples:
         family.add_metric(labels, value)
     return family
-
-
-def _labelled_counter(
-    counts: Counts, name: str, label: str, columns: Mapping[str, str], text: str
-) -> Metric:
-    samples = (
-        ((*labels, value), row[column])
-        for labels, row in counts.items()
-        for value, column in columns.items()
-    )
-    return _fill(CounterMetricFamily(name, text, labels=(*LABELS, label)), samples)
 
 
 def _latency(counts: Counts) -> Metric:

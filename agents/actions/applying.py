@@ -81,7 +81,11 @@ class EntriesExecutor:
     def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
         """Apply one action; ActionError if its entry is missing or ambiguous."""
         if action.type == "create":
-            return _create(project_id, action, now)
+            columns = _changes(action.fields, now).items()
+            given = {column: value for column, value in columns if value is not None}
+            created = Entry.objects.create(id=secrets.token_hex(16), project_id=project_id, **given)
+            undo = {"id": created.pk, "revision": created.revision, "before": None}
+            return Applied(_stored_action(action, created.pk), undo)
         entry = _resolve(project_id, action.fields["id"])
         match action.type:
             case "update":
@@ -102,20 +106,6 @@ class EntriesExecutor:
         """Return a line for each open entry with its short id, the most important first."""
         entries = Entry.objects.of(project_id).open().by_importance()[:MAX_DESCRIBED]
         return [_describe_entry(entry) for entry in entries]
-
-
-def _create(project_id: int, action: Action, now: datetime) -> Applied:
-    entry = Entry.objects.create(
-        id=secrets.token_hex(16),
-        project_id=project_id,
-        **{
-            column: value
-            for column, value in _changes(action.fields, now).items()
-            if value is not None
-        },
-    )
-    undo = {"id": entry.pk, "revision": entry.revision, "before": None}
-    return Applied(_stored_action(action, entry.pk), undo)
 
 
 def _change(entry: Entry, action: Action, changes: Mapping[str, Any]) -> Applied:

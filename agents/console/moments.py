@@ -60,8 +60,13 @@ def cycles_of(
         for place, attempt in enumerate(attempts)
         for moment in _of_attempt(attempt, before.get(place), sightings)
     ]
-    moments += [_of_event(event) for event in events if event.kind in TOLD_EVENTS]
-    moments += [_of_run(run) for run in runs]
+    for event in events:
+        if tone := TOLD_EVENTS.get(event.kind):
+            label, shown = event.kind.replace("_", " "), {"event": event}
+            moments.append(GoalMoment("event", event.occurred_at, event.cycle, tone, label, shown))
+    for run in runs:
+        at, badge = run.started_at or run.created_at, run_badge(run.state, run.task_status)
+        moments.append(GoalMoment("run", at, run.cycle, *badge, {"run": run}))
     moments.sort(key=lambda moment: (moment.cycle, moment.at))
     return [
         (cycle, list(those)) for cycle, those in groupby(moments, key=lambda moment: moment.cycle)
@@ -112,18 +117,6 @@ def fault_spans(faults: Iterable[Mapping[str, Any]]) -> list[tuple[int, int]]:
         for fault in faults
         if isinstance(fault.get("line"), int)
     ]
-
-
-def _of_event(event: Event) -> GoalMoment:
-    tone = TOLD_EVENTS[event.kind]
-    label = event.kind.replace("_", " ")
-    return GoalMoment("event", event.occurred_at, event.cycle, tone, label, {"event": event})
-
-
-def _of_run(run: Run) -> GoalMoment:
-    tone, shown = run_badge(run.state, run.task_status)
-    at = run.started_at or run.created_at
-    return GoalMoment("run", at, run.cycle, tone, shown, {"run": run})
 
 
 def sightings_of(

@@ -4,7 +4,6 @@ What an external agent reported is read of its events."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -21,7 +20,7 @@ from agents.goals.records import find_goal, goal_path, run_path
 from diagnostics.figures import read_number
 from diagnostics.prices.prices import costs_of
 from diagnostics.queries.events import events_of, payloads_of
-from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond
@@ -139,6 +138,11 @@ def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, A
     most = len(numbers) if None in numbers else max(filter(None, numbers), default=0)
     tone, headline = outside_headline([attempt.state for attempt in attempts], endings, most)
     sightings = sightings_of(project_id, events, payloads)
+    # Custom ones of attempts; the latest value counts.
+    attributes: dict[str, Any] = {}
+    for event in events:
+        if event.kind in STATE_OF and event.event_id in payloads:
+            attributes |= payloads[event.event_id].attributes
     return {
         "tone": tone,
         "headline": headline,
@@ -149,21 +153,10 @@ def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, A
         "last": events[-1],
         "is_cut": len(events) == MOST_EVENTS,
         "facts": [(name.replace("_", " "), _known(events, name)) for name in FACTS],
-        "attributes": _attributes(events, payloads),
+        "attributes": sorted(attributes.items()),
     }
 
 
 def _known(events: Sequence[Event], name: str) -> str:
     values = dict.fromkeys(getattr(event, name) for event in events)
     return ", ".join(value for value in values if value)
-
-
-def _attributes(
-    events: Sequence[Event], payloads: Mapping[UUID, EventPayload]
-) -> list[tuple[str, Any]]:
-    """Return the custom attributes of attempts; the latest value counts."""
-    attributes: dict[str, Any] = {}
-    for event in events:
-        if event.kind in STATE_OF and event.event_id in payloads:
-            attributes |= payloads[event.event_id].attributes
-    return sorted(attributes.items())

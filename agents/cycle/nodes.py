@@ -103,7 +103,10 @@ def execute(walk: Walk) -> None:
         walk.cancel()
         return
     if walk.schema is PlannerSchema.ACTIONS:
-        _apply(walk)
+        # Applied once; their summary is the answer to the user.
+        walk.claim.renew(pdca_phase=Goal.Phase.DO)
+        walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
+        walk.decision = {"answer": walk.batch.summary}
         return
     payload = payload_of(walk.decision)
     if payload is None:
@@ -128,13 +131,6 @@ def execute(walk: Walk) -> None:
         execution_eval=None,
         next_user_question=None,
     )
-
-
-def _apply(walk: Walk) -> None:
-    """Apply the decoded actions once; their summary is the answer to the user."""
-    walk.claim.renew(pdca_phase=Goal.Phase.DO)
-    walk.batch = apply_actions(walk.goal, ParseResult.from_json(walk.decision))
-    walk.decision = {"answer": walk.batch.summary}
 
 
 ANSWER_BYTES = 8 * 1024

@@ -137,24 +137,18 @@ def make_calls(
 ) -> tuple[DemoCall, ...]:
     """Return consecutive calls; `pick_answer` returns the answer of an outcome."""
     calls: list[DemoCall] = []
+    limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]
     for number, outcome in enumerate(outcomes, start=1):
         at = calls[-1].ended_at + PAUSE if calls else begin
         if isinstance(outcome, CallErrorType):
             calls.append(DemoCall(number, None, outcome, at, LOST_MS[outcome]))
-        else:
-            calls.append(_call_with_answer(node, pace, number, pick_answer(outcome), at, random))
+            continue
+        answer = pick_answer(outcome)
+        is_cut = answer.finish_reason == "length"
+        tokens = limit if is_cut else min(limit, round(len(answer.text) / CHARACTERS_PER_TOKEN))
+        share = 0.35 + 0.65 * tokens / pace.output_tokens
+        latency_ms = round(pace.latency_ms * share * random.lognormvariate(0, 0.22))
+        # Later prompts contain the errors of earlier answers.
+        input_tokens = PROMPT_TOKENS + random.randint(-60, 220) + (number - 1) * 340
+        calls.append(DemoCall(number, answer, None, at, latency_ms, input_tokens, tokens))
     return tuple(calls)
-
-
-def _call_with_answer(
-    node: str, pace: RunPace, number: int, answer: DemoAnswer, at: datetime, random: Random
-) -> DemoCall:
-    """Return a call with an answer; later prompts contain the errors of earlier ones."""
-    limit = OUTPUT_LIMIT_TOKENS[SCHEMA_OF_NODE[node]]
-    tokens = min(limit, round(len(answer.text) / CHARACTERS_PER_TOKEN))
-    if answer.finish_reason == "length":
-        tokens = limit
-    share = 0.35 + 0.65 * tokens / pace.output_tokens
-    latency_ms = round(pace.latency_ms * share * random.lognormvariate(0, 0.22))
-    input_tokens = PROMPT_TOKENS + random.randint(-60, 220) + (number - 1) * 340
-    return DemoCall(number, answer, None, at, latency_ms, input_tokens, tokens)

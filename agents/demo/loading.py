@@ -1,6 +1,6 @@
 """Write demo data into a project: calls, goals, breakers, fix patterns; and remove it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -16,7 +16,7 @@ from agents.breakers.models import Breaker, BreakerTransition
 from agents.demo.answers import OUTPUT_LIMIT_TOKENS
 from agents.demo.calls import TEMPERATURE, DemoAttempts
 from agents.demo.events import MARK, NOTE, events_of, story_deploys
-from agents.demo.goals import TIMEOUT_SECONDS, GoalStory, goals
+from agents.demo.goals import TIMEOUT_SECONDS, goals
 from agents.demo.story import HOUR, STORY, DemoBreaker
 from agents.demo.traffic import traffic
 from agents.fix_patterns.models import FixPattern
@@ -76,7 +76,14 @@ def load(project: Project, now: datetime, seed: int = SEED, volume: float = 1.0)
     of_goals = [ladder for story in stories for ladder in story.ladders]
     runs = chain(traffic(moment, _chance(seed), volume), of_goals)
     events = write_runs(project, moment, story_deploys(moment), runs)
-    _add_goals(stories, models)
+    # In one transaction: if there is a goal, the load is complete.
+    with transaction.atomic():
+        for story in stories:
+            Run.objects.bulk_create(story.runs)
+            RunStep.objects.bulk_create(story.steps)
+            story.goal.language_model = models[story.series.provider, story.series.model]
+            story.goal.save(force_insert=True)
+            Attempt.objects.bulk_create(story.attempts)
     _add_demo_prices(project.pk, moment)
     watched = moment - WATCHED_STORY
     backfill(project.pk, watched, moment)
@@ -175,19 +182,6 @@ def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], Languag
                 },
             )
     return models
-
-
-def _add_goals(
-    stories: Iterable[GoalStory], models: Mapping[tuple[str, str], LanguageModel]
-) -> None:
-    """Write all goals in one transaction: if there is one, the load is complete."""
-    with transaction.atomic():
-        for story in stories:
-            Run.objects.bulk_create(story.runs)
-            RunStep.objects.bulk_create(story.steps)
-            story.goal.language_model = models[story.series.provider, story.series.model]
-            story.goal.save(force_insert=True)
-            Attempt.objects.bulk_create(story.attempts)
 
 
 def _add_demo_prices(project_id: int, moment: datetime) -> None:

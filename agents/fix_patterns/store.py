@@ -21,7 +21,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from agents.fix_patterns.kinds import FixRule
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.fix_patterns.recoveries import Recovery, patterns_of
 from agents.fix_patterns.status import (
@@ -56,14 +55,24 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
     invalid = goal.attempts.filter(
         cycle=row.cycle, node=row.node, attempt__lt=row.attempt, state=Attempt.State.INVALID
     )
-    patterns = {
-        pattern: None
+    learned = {
+        rule
         for earlier in invalid.order_by("attempt")
-        for pattern in patterns_of(_recovery(earlier, schema, good))
+        for rule in patterns_of(_recovery(earlier, schema, good))
     }
-    learned = sorted(patterns)
-    if learned:
-        _count_successes(goal, learned, policy, clock.now())
+    if not learned:
+        return
+    now, patterns = clock.now(), FixPattern.objects.filter(project_id=goal.project_id)
+    known = patterns.filter(reduce(or_, (Q(**asdict(rule)) for rule in learned)))
+    missing = sorted(learned - {row.rule for row in known})
+    if _make_room(patterns, known, len(missing)):
+        defaults = {"project_id": goal.project_id, "last_success_at": now}
+        new = [FixPattern(**defaults, **asdict(rule)) for rule in missing]
+        FixPattern.objects.bulk_create(new, ignore_conflicts=True)
+    rows = list(known.select_for_update().order_by("pk"))
+    FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
+    for success in rows:
+        _count_success(success, goal.correlation_id, policy, now)
 
 
 def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  # noqa: ANN401 - any JSON
@@ -77,23 +86,6 @@ def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  
         good,
         broken.dropped,
     )
-
-
-def _count_successes(
-    goal: Goal, learned: list[FixRule], policy: PatternPolicy, now: datetime
-) -> None:
-    patterns = FixPattern.objects.filter(project_id=goal.project_id)
-    known = patterns.filter(reduce(or_, (Q(**asdict(rule)) for rule in learned)))
-    known_rules = {row.rule for row in known}
-    missing = [rule for rule in learned if rule not in known_rules]
-    if _make_room(patterns, known, len(missing)):
-        defaults = {"project_id": goal.project_id, "last_success_at": now}
-        new = [FixPattern(**defaults, **asdict(rule)) for rule in missing]
-        FixPattern.objects.bulk_create(new, ignore_conflicts=True)
-    rows = list(known.select_for_update().order_by("pk"))
-    FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
-    for row in rows:
-        _count_success(row, goal.correlation_id, policy, now)
 
 
 def _count_success(

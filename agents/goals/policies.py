@@ -27,7 +27,11 @@ WAITED, ANSWERED_AT, COUNTED_RUN = "waited_seconds", "answered_at", "counted_run
 def policy_of(goal: Goal, request: Request) -> RetryPolicy:
     """Return the attempt policy set by the goal and its model."""
     model = goal.planner_model
-    first, last = _output_modes(model, request)
+    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
+    if request.schema is PlannerSchema.ACTIONS:
+        first = _mode_of_calls(model)
+    if last is OutputMode.TEXT or last not in model.supported_output_modes:
+        last = first
     return RetryPolicy(
         retry=RetryConfig.model_validate(goal.retry),
         output_mode=first,
@@ -38,15 +42,6 @@ def policy_of(goal: Goal, request: Request) -> RetryPolicy:
         timeout_seconds=model.attempt_timeout_seconds,
         optional_constraints=request.optional_constraints,
     )
-
-
-def _output_modes(model: LanguageModel, request: Request) -> tuple[OutputMode, OutputMode]:
-    """Return the output mode of the first attempts and of the last one."""
-    first, last = OutputMode(model.output_mode), OutputMode(model.last_output_mode)
-    if request.schema is PlannerSchema.ACTIONS:
-        first = _mode_of_calls(model)
-    is_possible = last is not OutputMode.TEXT and last in model.supported_output_modes
-    return first, last if is_possible else first
 
 
 def _mode_of_calls(model: LanguageModel) -> OutputMode:

@@ -117,6 +117,10 @@ def answer_goal(goal: Goal, body: Mapping[str, object], cycle: int | None = None
         exchange = describe_answer(row.next_user_question or "", clean_text(request.describe()))
         answers = working_store.get_all(row, "answers").get("answers", [])
         working_store.put(row, "answers", [*answers, exchange])
+        # The time budget excludes what is spent waiting for the user.
+        since = (row.execution_eval or {}).get("since")
+        pause = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
+        waited = float(row.budget.get(WAITED, 0)) + pause
         Goal.objects.filter(pk=row.pk).update(
             status=Goal.Status.QUEUED,
             next_user_question=None,
@@ -124,7 +128,7 @@ def answer_goal(goal: Goal, body: Mapping[str, object], cycle: int | None = None
             user_text="",
             # The next plan is a new cycle, with attempts of its own.
             cycle=row.cycle + 1,
-            budget={**row.budget, WAITED: _seconds_waited(row, now), ANSWERED_AT: now.isoformat()},
+            budget={**row.budget, WAITED: waited, ANSWERED_AT: now.isoformat()},
             lease_until=DatabaseNow() + MESSAGE_LEASE,
         )
         enqueue_goal(row)
@@ -274,13 +278,6 @@ def _check_checker(request: GoalRequest) -> None:
 
 def _refuse(path: str, code: str, message: str) -> RequestRefusedError:
     return RequestRefusedError([Violation(path, code, message)])
-
-
-def _seconds_waited(row: Goal, now: datetime) -> float:
-    """Return the seconds spent waiting for the user so far, which the time budget excludes."""
-    since = (row.execution_eval or {}).get("since")
-    pause = (now - datetime.fromisoformat(since)).total_seconds() if since else 0.0
-    return float(row.budget.get(WAITED, 0)) + pause
 
 
 def _end_cancelled(row: Goal) -> dict[str, object]:

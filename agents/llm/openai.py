@@ -26,7 +26,6 @@ from agents.llm.transport import (
 )
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
-from failsoft.retry.prompts import ToolOffer
 
 PATH = "/chat/completions"
 # Where Groq has the answer that it refuses to pass on.
@@ -152,7 +151,9 @@ def _parameters(request: CompletionRequest) -> dict[str, Any]:
 
 def _output_options(request: CompletionRequest) -> dict[str, Any]:
     if request.tools:
-        tools = [_describe_tool(tool) for tool in request.tools]
+        names = ("name", "description", "parameters")
+        functions = [{name: getattr(tool, name) for name in names} for tool in request.tools]
+        tools = [{"type": "function", "function": function} for function in functions]
         return {"tools": tools, "tool_choice": "required"}
     match request.output_mode:
         case OutputMode.JSON:
@@ -168,11 +169,6 @@ def _output_options(request: CompletionRequest) -> dict[str, Any]:
             }
         case _:
             return {}
-
-
-def _describe_tool(tool: ToolOffer) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def _complete(

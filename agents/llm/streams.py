@@ -48,7 +48,8 @@ def read_pieces(stream: Any, sdk: ModuleType, deadline: float) -> Pieces:  # noq
     with _limited(stream.response, deadline):
         try:
             for item in stream:
-                pieces.items.append(_as_json(item))
+                fields = item if isinstance(item, dict) else item.to_dict(warnings=False)
+                pieces.items.append(dict(fields))
                 if len(pieces.items) >= MAX_PIECES:
                     pieces.is_broken = True
                     break
@@ -74,11 +75,6 @@ def whole_or_cut(completion: Completion, pieces: Pieces) -> Completion:
             raise RefusedCallError("the stream does not contain an answer")
         raise ProviderUnavailableError("the stream broke off before any output")
     return replace(completion, finish_reason=completion.finish_reason or STREAM_CUT)
-
-
-def _as_json(item: Any) -> dict[str, Any]:  # noqa: ANN401 - a model of an SDK, or JSON
-    fields = item if isinstance(item, dict) else item.to_dict(warnings=False)
-    return dict(fields)
 
 
 @contextmanager

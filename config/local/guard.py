@@ -40,12 +40,6 @@ def children() -> list[int]:
     return [pid for pid, fields in processes() if int(fields[PARENT]) == own_pid]
 
 
-def _reap() -> None:
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
 def end_children(number: signal.Signals, seconds: float, *, repeat: bool = False) -> bool:
     """Signal all children and wait for their end; return False at the timeout.
 
@@ -58,7 +52,9 @@ def end_children(number: signal.Signals, seconds: float, *, repeat: bool = False
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
         signalled.update(pids)
-        _reap()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         if time.monotonic() > deadline:
             return False
         time.sleep(TICK_SECONDS)

@@ -14,7 +14,7 @@ from django.db.models import Max
 
 from diagnostics import clock
 from diagnostics.alerting.attribution import VerdictCache
-from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, MINUTES_REACH, freeze, try_lock_alerts
+from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, freeze, try_lock_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
@@ -104,7 +104,11 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
         return None
     if not claim(project_id, slot):
         return False
-    _keep_minutes(project_id, slot)
+    # What has grown older than 15 minutes since the last evaluation.
+    last, since = _last_slot(project_id, slot__lt=slot), slot - COUNTS_KEPT
+    if last is not None:
+        since = max(last + MINUTE - LATE, since)
+    freeze(project_id, since, slot + MINUTE - LATE)
     judge_series(project_id, slot)
     seen = evaluate_slices(project_id, rules_of(project_id), slot, results_of(project_id, slot))
     save_new(seen)
@@ -140,15 +144,6 @@ def claim(project_id: int, slot: datetime) -> bool:
             {"project": project_id, "slot": slot},
         )
     )
-
-
-def _keep_minutes(project_id: int, slot: datetime) -> None:
-    """Freeze what has grown older than 15 minutes since the last evaluation."""
-    last = _last_slot(project_id, slot__lt=slot)
-    until = slot + MINUTE - LATE
-    reach = slot - MINUTES_REACH - timedelta(hours=1)
-    since = reach if last is None else max(last + MINUTE - LATE, reach)
-    freeze(project_id, since, until)
 
 
 def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:

@@ -255,7 +255,13 @@ def _open(
     *,
     is_past: bool,
 ) -> Incident:
-    verdict = verdict if since_of(verdict) else _notified_by_rule(verdict, first, at)
+    if since_of(verdict) is None:
+        # It names nothing: the sentence is of what the rule found.
+        name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
+        rest = f": {slice_words(first.values)}, {found_words(first.rule.signal, first.result)}."
+        is_old = first.onset.date() != at.date()
+        sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
+        verdict = {**verdict, "told": write_sentence(sentence)}
     return Incident.objects.create(
         project_id=project_id,
         title=slice_words(first.values)[:300],
@@ -269,18 +275,6 @@ def _open(
         verdict_at=at,
         is_backfilled=is_past,
     )
-
-
-def _notified_by_rule(
-    verdict: dict[str, Any], first: SliceEvaluation, at: datetime
-) -> dict[str, Any]:
-    """Return a kept verdict that names nothing with the sentence of what its rule found."""
-    name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
-    words = found_words(first.rule.signal, first.result)
-    is_old = first.onset.date() != at.date()
-    rest = f": {slice_words(first.values)}, {words}."
-    sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
-    return {**verdict, "told": write_sentence(sentence)}
 
 
 def _add(

@@ -195,6 +195,8 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     past = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
     headline, why = headline_of(row)
+    members = Membership.objects.filter(project=request.project)
+    actors = members.exclude(role=Membership.Role.VIEWER)
     return {
         "section": "incidents",
         "incident": row,
@@ -219,7 +221,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "notifications": [
             (sent, DELIVERY_WORDS[sent.state]) for sent in notifications[-MOST_NOTIFICATIONS:]
         ],
-        "members": _members(request),
+        "members": actors.order_by("user__username").values_list("user_id", "user__username"),
         "causes": IncidentCause.choices,
         "marked": mark_of(row.project_id, verdict),
         "rated": sign_verdict(row.project_id, verdict),
@@ -291,9 +293,3 @@ def _affected(row: IncidentSlice, past: Sequence[Evaluation], query: str) -> dic
 
 def _selection(row: Incident) -> Selection:
     return read_selection(dict(parse_qsl(row.filter)))
-
-
-def _members(request: ConsoleRequest) -> list[tuple[int, str]]:
-    rows = Membership.objects.filter(project=request.project).exclude(role=Membership.Role.VIEWER)
-    names = rows.order_by("user__username").values_list("user_id", "user__username")
-    return list(names)

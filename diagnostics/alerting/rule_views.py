@@ -237,19 +237,19 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
         context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
     is_asked = form.is_bound or TEST in request.GET
-    tested = _tried(request, form, row) if is_asked else _test_link(request, row)
-    return respond(request, "rules/rule", {**context, **tested}, row.name if row else "New rule")
+    if is_asked:
+        context |= _tried(request, form, row)
+    else:
+        # The page answers without the back-test, which takes longer.
+        parameters = [(k, v) for k, values in request.GET.lists() for v in values]
+        context["test_at"] = f"{_address(row, '_test')}?{urlencode(parameters)}"
+        context["asked"] = parameters
+    return respond(request, "rules/rule", context, row.name if row else "New rule")
 
 
 def _left_out(request: ConsoleRequest) -> Sequence[str]:
     began = _beginning(request)
     return watched(read_filters(request), more_scope(began["signal"], began["detector"]))[1]
-
-
-def _test_link(request: ConsoleRequest, row: AlertRule | None) -> dict[str, Any]:
-    """Say where the back-test is: the page answers without it, which takes longer."""
-    parameters = [(k, v) for k, values in request.GET.lists() for v in values]
-    return {"test_at": f"{_address(row, '_test')}?{urlencode(parameters)}", "asked": parameters}
 
 
 def _address(row: AlertRule | None, of: str = "") -> str:

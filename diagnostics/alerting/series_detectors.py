@@ -131,8 +131,9 @@ def feed_slices(
             anew_since = _take_over(evaluation, detector, alarm)
         evaluation.result = describe(detector)
         is_young = not detector.has_success and measured is FIRST_ATTEMPTS
-        if is_young and _has_no_runs(evaluation, counted):
-            # Senders of failures alone have no rate that could rise.
+        runs = _minutes(evaluation.series, counted, RUNS).values() if is_young else ()
+        if is_young and not any(n for _, n in runs):
+            # Senders of failures alone have no rate that could rise: no run ended.
             evaluation.result = replace(evaluation.result, said=DetectorSignal.QUIET)
         _keep_state(evaluation, detector, by_minute, anew_since)
 
@@ -185,11 +186,6 @@ def _is_kept(evaluation: SliceEvaluation) -> bool:
 
 def _has_learned(row: SavedState) -> bool:
     return bool(row.detector_state.get("watch", {}).get("form") == STATE_FORM)
-
-
-def _has_no_runs(evaluation: SliceEvaluation, counted: SeriesCounts) -> bool:
-    """Whether single calls alone are told, and not how runs ended."""
-    return not any(n for _, n in _minutes(evaluation.series, counted, RUNS).values())
 
 
 def _minutes(
@@ -257,33 +253,25 @@ def _series_evaluations(
     project_id: int, slot: datetime, kept: Mapping[int, SavedState]
 ) -> list[SliceEvaluation]:
     """Return what the detectors say at a minute: of series with news, and of those without one."""
-    series = _judged_series(project_id, slot)
+    series = known_series(project_id)
+    if choice := choose_series(project_id, (), slot - DAY, slot + MINUTE):
+        # Of a large project those chosen have a detector.
+        chosen = set(choice.chosen)
+        series = [row for row in series if row.id in chosen]
     counted = read_counts(project_id, slot, FIRST_ATTEMPTS.columns, ())
     active = [row for row in series if row.id in counted.live or row.id not in kept]
     seen = [_evaluation_of(row, kept.get(row.id), slot) for row in active]
-    alarms = _alarms_of(project_id)
+    rules = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
+    states = read_kept(project_id).items()
+    alarms = {(0, key): row for (rule_id, key), row in states if rule_id in rules}
     feed_slices(project_id, slot, seen, counted, kept.values(), len(series), alarms, MOST_PRIMED)
     return seen
-
-
-def _judged_series(project_id: int, slot: datetime) -> list[KnownSeries]:
-    """Return the series that have a detector: all, but of a large project those chosen."""
-    series = known_series(project_id)
-    choice = choose_series(project_id, (), slot - DAY, slot + MINUTE)
-    chosen = set(choice.chosen) if choice else set()
-    return [row for row in series if row.id in chosen] if choice else series
 
 
 def _evaluation_of(series: KnownSeries, row: SavedState | None, slot: datetime) -> SliceEvaluation:
     key = slice_key(series.values)
     row = replace(row, key=key) if row else SavedState(0, key, slot, SERIES_RULE.version)
     return SliceEvaluation(SERIES_RULE, series.values, row, slot.timestamp(), series=[series.id])
-
-
-def _alarms_of(project_id: int) -> dict[Key, SavedState]:
-    alarms = {rule.id for rule in rules_of(project_id) if rule.is_of_series}
-    kept = read_kept(project_id).items()
-    return {(0, key): row for (rule_id, key), row in kept if rule_id in alarms}
 
 
 def results_of(project_id: int, slot: datetime) -> dict[int, DetectorEvaluation]:

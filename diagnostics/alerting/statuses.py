@@ -242,8 +242,14 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
         for key, status in statuses.items()
     }
     if not any(status.onset for status in statuses.values()):
+        # A cause may touch series none of which shows it alone.
         question = StatusQuestion(project_id, judged.at, now, selection.version_terms)
-        together |= _touched(question, statuses, shared)
+        counts = {onset: question.count_since(onset.at) for onset in set(shared.values())}
+        together |= {
+            key: status.touched_since(onset, counts[onset].get(key, NO_COUNTS))
+            for key, onset in shared.items()
+            if (status := statuses.get(key)) and status.has_rate
+        }
     return replace(judged, verdict=verdict, series=together)
 
 
@@ -327,18 +333,6 @@ def count_statuses(
         counted = day.get(key, NO_COUNTS)
         statuses[key] = status_of(key, at, counted, usual.get(key, NO_COUNTS), detected.get(key))
     return statuses
-
-
-def _touched(
-    question: StatusQuestion, statuses: Statuses, onsets: Mapping[SeriesKey, SeriesOnset]
-) -> Statuses:
-    """Return the statuses of series that a cause touches that none of them shows alone."""
-    counts = {onset: question.count_since(onset.at) for onset in set(onsets.values())}
-    return {
-        key: status.touched_since(onset, counts[onset].get(key, NO_COUNTS))
-        for key, onset in onsets.items()
-        if (status := statuses.get(key)) and status.has_rate
-    }
 
 
 def _read_units(measures: Sequence[int]) -> UnitCounts:

@@ -139,24 +139,17 @@ def read_comparison(
     project_id: int, params: Mapping[str, str], selection: Selection
 ) -> AskedComparison:
     """Read what a selection is compared with, around the latest deploy unless told."""
-    other = _read_other(params, selection)
+    # B has its own query or the filters of A; then its pickers count.
+    typed = params.get("b", "")
+    parameters = {"from": params.get("b_from", ""), "to": params.get("b_to", ""), "q": typed}
+    other = read_selection(parameters, home=selection.zone)
+    if not typed.strip():
+        other = replace(other, filters=selection.filters, text=selection.text)
+    other = _picked(params, other, "b")
     against = _against(params)
     deploy = read_number(params.get("deploy"))
     parts = parts_of(project_id, selection, other, against, clock.now(), deploy)
     return AskedComparison(selection, other, against, params.get("matched") == "on", parts)
-
-
-def _read_other(params: Mapping[str, str], selection: Selection) -> Selection:
-    """Read what B is narrowed to: its own query or the filters of A, then its pickers."""
-    parameters = {
-        "from": params.get("b_from", ""),
-        "to": params.get("b_to", ""),
-        "q": params.get("b", ""),
-    }
-    other = read_selection(parameters, home=selection.zone)
-    if not parameters["q"].strip():
-        other = replace(other, filters=selection.filters, text=selection.text)
-    return _picked(params, other, "b")
 
 
 def _picked(params: Mapping[str, str], selection: Selection, side: str) -> Selection:
@@ -234,17 +227,15 @@ def _pickers(
         picked = {t.field: t for t in selection.terms if t.field in fields and _is_pick(t)}
         terms = tuple(picked[field] for field in fields if field in picked)
         chosen = write_query(Query(terms))
-        choices = {_pick(fields, values): _label(values) for values in offered}
+        choices = {
+            write_query(Query(tuple(map(Term, fields, values)))): _label(values)
+            for values in offered
+        }
         if chosen:
             choices.setdefault(chosen, _label([term.value for term in terms]))
         shown = [(value, label, value == chosen) for value, label in choices.items()]
         pickers.append(FilterField(f"{side}_{name}", LABELS[name], shown))
     return pickers
-
-
-def _pick(fields: Sequence[str], values: Sequence[str | None]) -> str:
-    terms = (Term(field, value) for field, value in zip(fields, values, strict=True))
-    return write_query(Query(tuple(terms)))
 
 
 def _label(values: Sequence[str | None]) -> str:

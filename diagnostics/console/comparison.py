@@ -75,7 +75,14 @@ def compare(a: CallCounts, b: CallCounts, names: tuple[str, str] = ("A", "B")) -
     """Compare two sides; their names are those of the sentence."""
     noun = "runs" if "run" in (a.noun, b.noun) else "calls"
     rates = _rates(a, b, noun)
-    kinds = _kinds(a, b, noun)
+    kinds = [
+        difference_of(kind_words(kind), noun, a.side_of(kind), b.side_of(kind), kind=kind)
+        for kind in dict.fromkeys([*a.by_kind, *b.by_kind])
+    ]
+    kinds = [replace(kind, among=len(kinds)) for kind in kinds]
+    # The clear differences first, each by its size.
+    kinds.sort(key=lambda kind: (not kind.is_clear, -abs(kind.difference or 0.0)))
+    kinds = kinds[:MOST_KINDS]
     return Comparison(rates, kinds, *_conclusion(rates, kinds, *names), names)
 
 
@@ -107,17 +114,6 @@ def _rates(a: CallCounts, b: CallCounts, calls: str) -> list[RateDifference]:
         )
         for rate, label, noun, more_is_worse in RATES
     ]
-
-
-def _kinds(a: CallCounts, b: CallCounts, noun: str) -> list[RateDifference]:
-    """Return the kinds, the clear differences first, each by its size."""
-    differences = []
-    for kind in dict.fromkeys([*a.by_kind, *b.by_kind]):
-        sides = a.side_of(kind), b.side_of(kind)
-        differences.append(difference_of(kind_words(kind), noun, *sides, kind=kind))
-    differences = [replace(kind, among=len(differences)) for kind in differences]
-    differences.sort(key=lambda kind: (not kind.is_clear, -abs(kind.difference or 0.0)))
-    return differences[:MOST_KINDS]
 
 
 def _conclusion(

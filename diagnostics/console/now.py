@@ -115,7 +115,8 @@ def causes_of(
     rows = Incident.objects.filter(project_id=project_id, cleared_at__isnull=True)
     latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices__rule")
     known = list(latest.order_by("-fired_at", "-pk")[:MOST_OPEN])
-    kept = sorted((incident for incident in known if _is_shown(incident, selection)), key=_place)
+    begun = (row for row in known if selection.end is None or row.onset < selection.end)
+    kept = sorted((row for row in begun if is_kept(row, selection.terms)), key=_place)
     shown = kept[:MOST_CARDS]
     charts = small_charts(project_id, shown, now)
     silences = active_silences(project_id, now) if shown else []
@@ -151,11 +152,6 @@ def title_of_page(causes: Mapping[str, Any], calm: str) -> str:
         return calm
     names = ", ".join(card.incident.title for card in cards)
     return f"{plural(causes['open_count'], 'open incident')}: {names}"
-
-
-def _is_shown(incident: Incident, selection: Selection) -> bool:
-    has_begun = selection.end is None or incident.onset < selection.end
-    return has_begun and is_kept(incident, selection.terms)
 
 
 def _place(incident: Incident) -> tuple[int, float, float]:

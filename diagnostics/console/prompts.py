@@ -136,11 +136,15 @@ def prompts_context(project_id: int, selection: Selection, now: datetime) -> Map
     marks = marks_between(project_id, axis.since, axis.until, terms)
     new = new_failures(project_id, axis)
     models = _models(by_source.values())
-    shown = _busiest(by_source)
+    calls = {
+        source: sum(sum(version.slots.values()) for version in versions)
+        for source, versions in by_source.items()
+    }
+    shown = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
     most = min(MOST_LINES // max(len(shown), 1), MOST_VERSIONS)
     sections = [
-        _section(source, versions, most, axis, marks, new, models, selection)
-        for source, versions in shown.items()
+        _section(source, by_source[source], most, axis, marks, new, models, selection)
+        for source in shown
     ]
     return {
         "sections": sections,
@@ -161,18 +165,6 @@ def _models(found: Iterable[Sequence[PromptVersion]]) -> Sequence[ModelKey]:
             for model, counts in version.models.items():
                 calls[model] += counts.calls
     return [model for model, _ in calls.most_common(MOST_MODELS)]
-
-
-def _busiest(
-    by_source: Mapping[str | None, Sequence[PromptVersion]],
-) -> Mapping[str | None, Sequence[PromptVersion]]:
-    """Keep the sources with the most calls, these first."""
-    calls = {
-        source: sum(sum(version.slots.values()) for version in versions)
-        for source, versions in by_source.items()
-    }
-    kept = sorted(calls, key=lambda source: -calls[source])[:MOST_SOURCES]
-    return {source: by_source[source] for source in kept}
 
 
 def _section(

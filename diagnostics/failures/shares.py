@@ -93,7 +93,12 @@ def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> F
     ]
     if not calls:
         return FailureCurve(slots.since, slots.width, buckets, None, None)
-    known, failed = _before(project_id, group, question)
+    before = replace(question, since=question.begin - BASELINE_SPAN, until=question.begin)
+    sums = _sums(project_id, before, ("node",), _of_node(group, before))
+    known = sum(count for _, count in _calls(sums))
+    own_question = replace(before, ids=[group.pk], states=None, kinds=())
+    seen = sum(row[-1] for row in query_groups(project_id, "group_places", own_question))
+    failed = min(seen, known)
     is_known = known >= LEAST_TRIALS
     baseline = (failed / known, *wilson_interval(failed, known)) if is_known else None
     started = _begun(RunCurve(slots.since, slots.width, buckets), known, failed)
@@ -135,13 +140,3 @@ def _calls(rows: Sequence[tuple[Row, int, int]]) -> list[tuple[Row, int]]:
     """Return counts of calls, or of runs if not every call was posted."""
     of_runs = counts_runs(sum(row[1] for row in rows), sum(row[2] for row in rows))
     return [(key, runs if of_runs else calls or runs) for key, calls, runs in rows]
-
-
-def _before(project_id: int, group: FailureGroup, question: GroupQuestion) -> tuple[int, int]:
-    """Return the calls in the week before the window, and those with this failure."""
-    before = replace(question, since=question.begin - BASELINE_SPAN, until=question.begin)
-    sums = _sums(project_id, before, ("node",), _of_node(group, before))
-    calls = sum(count for _, count in _calls(sums))
-    own_question = replace(before, ids=[group.pk], states=None, kinds=())
-    failures = sum(row[-1] for row in query_groups(project_id, "group_places", own_question))
-    return calls, min(failures, calls)

@@ -58,7 +58,9 @@ TOGETHER_NS = 250 * MILLISECOND_NS
 
 def is_same_call(first: CallPlace, second: CallPlace) -> bool:
     if first.scope == second.scope:
-        return _is_nested(first, second) and distance_ns(first, second) < inf
+        is_parent = first.span_id == second.parent_id or second.span_id == first.parent_id
+        is_nested = is_parent and first.trace_id == second.trace_id
+        return is_nested and distance_ns(first, second) < inf
     if first.response_id is not None and second.response_id is not None:
         return first.response_id == second.response_id and _overlap(first, second)
     is_failure = first.failure is not None and first.failure == second.failure
@@ -73,11 +75,6 @@ def distance_ns(first: CallPlace, second: CallPlace) -> float:
     """Return how far apart two spans begin and end, in nanoseconds; infinite if too far."""
     begin, end = abs(first.started_ns - second.started_ns), abs(first.ended_ns - second.ended_ns)
     return begin + end if max(begin, end) <= TOGETHER_NS else inf
-
-
-def _is_nested(first: CallPlace, second: CallPlace) -> bool:
-    is_parent = first.span_id == second.parent_id or second.span_id == first.parent_id
-    return is_parent and first.trace_id == second.trace_id
 
 
 def _overlap(first: CallPlace, second: CallPlace) -> bool:

@@ -64,7 +64,9 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
         event = _judge(verdicts, draft, project_id)
         judged.events.append(event)
         if answer.attempt is None and isinstance(event, PostedEvent):
-            judged.unplaced[event.event_id] = _span_of(answer)
+            # A call of no trace: only when it went on.
+            started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
+            judged.unplaced[event.event_id] = Span("", "", "", started_ns, 0, {}, {})
         if _is_unread(draft, event) and len(judged.schema_faults) < MOST_FAULTS:
             judged.schema_faults += _faults_of(draft.answer_schema)
     return judged
@@ -160,9 +162,3 @@ def _judge(verdicts: AnswerVerdicts, draft: Draft, project_id: int) -> PostedEve
     except ValidationError as error:
         faults: list[Any] = list(error.errors(include_input=False, include_url=False))
         return RefusedItem(str(draft.stored_id), describe_errors(faults))
-
-
-def _span_of(answer: PostedAnswer) -> Span:
-    """Return when a call went on that belongs to no trace."""
-    started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
-    return Span("", "", "", started_ns, 0, {}, {})

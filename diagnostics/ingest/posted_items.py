@@ -77,7 +77,12 @@ def shape_item(item: BatchItem, redact: Redact, id_key: bytes) -> ShapedItem:
         shaped["attributes"] = unknown.kept
     has_own_id = shaped.get("event_id") is not None
     if not has_own_id:
-        shaped["event_id"] = _derive_id(item, shaped.get("occurred_at"), id_key)
+        # A keyed hash, since a short secret in the item could be guessed.
+        canonical = json.dumps(item, sort_keys=True, separators=(",", ":"))
+        digest = hmac.digest(id_key, canonical.encode("utf-8", "surrogatepass"), "sha256")
+        occurred_at = shaped.get("occurred_at")
+        at = _moment(occurred_at) if isinstance(occurred_at, str) else None
+        shaped["event_id"] = str(uuid7(at or EPOCH, digest))
     return ShapedItem(shaped, has_own_id, tuple(unknown.names), tuple(unknown.dropped))
 
 
@@ -200,11 +205,3 @@ def _flattened(name: str, value: JSON) -> Iterator[tuple[str, JSON]]:
     for key, inner in value.items():
         if inner is not None:
             yield from _flattened(f"{name}.{key}", inner)
-
-
-def _derive_id(item: Item, occurred_at: JSON, id_key: bytes) -> str:
-    """Return the id of an item: a keyed hash, since a short secret could be guessed."""
-    canonical = json.dumps(item, sort_keys=True, separators=(",", ":"))
-    digest = hmac.digest(id_key, canonical.encode("utf-8", "surrogatepass"), "sha256")
-    at = _moment(occurred_at) if isinstance(occurred_at, str) else None
-    return str(uuid7(at or EPOCH, digest))

@@ -175,7 +175,11 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     rows = to_json(_places(answers, events)).decode()
     execute("place_calls", {"project": project_id, "rows": rows})
     ends = {row.event_id for row in known if row.is_end}
-    reported = _runs_with_end(project_id, ids, ends)
+    ended = Event.objects.filter(
+        project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
+    )
+    own_ends = ended.exclude(event_id__in=ends)
+    reported = set(own_ends.values_list("correlation_id", flat=True))
     ends_needed = {
         event.event_id: event
         for answer in answers
@@ -233,16 +237,6 @@ def _agents_of(project_id: int, calls: Iterable[UnplacedCall]) -> Mapping[AgentK
     return {
         AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at) for row in rows
     }
-
-
-def _runs_with_end(
-    project_id: int, ids: Sequence[str], derived: Collection[UUID]
-) -> frozenset[str]:
-    """Return the runs whose end the agent has reported itself."""
-    ends = Event.objects.filter(
-        project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
-    ).exclude(event_id__in=derived)
-    return frozenset(ends.values_list("correlation_id", flat=True))
 
 
 def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEvent:

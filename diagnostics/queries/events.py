@@ -190,11 +190,7 @@ def scan(
         rows += find(begin, reached)[: limit - len(rows)]
         reached = begin
         last, now = now, time.monotonic()
-        stretch = _next_stretch(stretch, now - last, end - now)
+        # Half of the time left is enough for the next one, if it costs as much a minute.
+        growth = (end - now) / 2 / max(now - last, 1e-3)
+        stretch = max(stretch * min(growth, MOST_GROWTH), SHORTEST_STRETCH)
     return Scanned(rows, reached)
-
-
-def _next_stretch(stretch: timedelta, took_seconds: float, left_seconds: float) -> timedelta:
-    """Return a stretch that half of the time left is enough for, if it costs as much a minute."""
-    growth = left_seconds / 2 / max(took_seconds, 1e-3)
-    return max(stretch * min(growth, MOST_GROWTH), SHORTEST_STRETCH)

@@ -260,15 +260,11 @@ def _check_count(count: int) -> None:
         raise TooLargeError(f"at most {MAX_EVENTS} events in a request")
 
 
-def _check_keys(body: bytes) -> None:
-    """Refuse a body with too many keys: inside a text the quote before a colon is escaped."""
-    if body.count(b'":') - body.count(b'\\":') > MAX_KEYS:
-        raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
-
-
 def _parse(body: bytes, line: int = 1, column: int = 1) -> JSON:
     """Parse the body, or a part of it that begins at this line and column."""
-    _check_keys(body)
+    # Inside a text the quote before a colon is escaped.
+    if body.count(b'":') - body.count(b'\\":') > MAX_KEYS:
+        raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
     text = mend_surrogates(body)
     try:
         return _parse_numbers(text)

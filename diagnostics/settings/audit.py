@@ -28,7 +28,10 @@ def audit(request: ConsoleRequest) -> HttpResponse:
         rows = rows.filter(number__lt=before)
     entries = list(rows[: PAGE + 1])
     context = {
-        "lines": [(entry, _shown_details(entry)) for entry in entries[:PAGE]],
+        "lines": [
+            (entry, [(k, _format_value(v)) for k, v in sorted(details_of(entry).items())])
+            for entry in entries[:PAGE]
+        ],
         "older": entries[PAGE - 1].number if len(entries) > PAGE else None,
         "actors": whole.order_by("actor").values_list("actor", flat=True).distinct(),
         "actions": whole.order_by("action").values_list("action", flat=True).distinct(),
@@ -76,10 +79,6 @@ def _check(chain: int) -> tuple[str, str] | None:
     if isinstance(result, Head):
         return "good", f"chain intact: {plural(result.number, 'entry', 'entries')}"
     return "bad", f"chain broken at entry {result.number}: {result.reason}"
-
-
-def _shown_details(entry: AuditEntry) -> list[tuple[str, str]]:
-    return [(key, _format_value(value)) for key, value in sorted(details_of(entry).items())]
 
 
 def _format_value(value: JSON) -> str:

@@ -83,7 +83,12 @@ def _finding(
     answer: Explanation, posterior: Posterior, counted: CellCounts, timing: Timing
 ) -> Finding:
     names = names_of(answer, counted, timing)
-    candidates = _candidates(posterior, counted, timing)
+    every = (
+        (answer.probability * name.weight, answer, name)
+        for answer in posterior.answers
+        for name in names_of(answer, counted, timing)
+    )
+    candidates = sorted(every, key=lambda candidate: -candidate[0])
     # A model at one of its nodes and the model have the same name: the likelier one is shown.
     same = [candidate for candidate in candidates if _is_same(candidate[2], names[0])]
     probability = sum(p for p, _, _ in same)
@@ -113,16 +118,6 @@ def _finding(
 def _is_same(name: CauseName, other: CauseName) -> bool:
     """Whether two names say the same; that a node is hit says where the validator fails."""
     return name.key == other.key or {name.cause, other.cause} == {Cause.VALIDATOR}
-
-
-def _candidates(posterior: Posterior, counted: CellCounts, timing: Timing) -> list[Candidate]:
-    """Return every name of every answer with its probability, the highest first."""
-    candidates = [
-        (answer.probability * name.weight, answer, name)
-        for answer in posterior.answers
-        for name in names_of(answer, counted, timing)
-    ]
-    return sorted(candidates, key=lambda candidate: -candidate[0])
 
 
 def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellCounts) -> Finding:

@@ -87,19 +87,15 @@ MARKUP = re.compile(r"\[([^\]]+)\]\([^)]+\)|[`*]")
 @member_page
 def help_page(request: ConsoleRequest) -> HttpResponse:
     """Show the way to the documentation, the shortcuts and the latest changes."""
+    pages = [*MAIN, *(page for group in MORE.values() for page in group)]
     context = {
         "section": "help",
         "has_docs": (settings.BASE_DIR / "site" / "docs").is_dir(),
-        "keys": _keyed(),
+        "keys": [page for page in pages if page.key],
         "news": _news(),
         "version": VERSION,
     }
     return respond(request, "help/help", context, "Help")
-
-
-def _keyed() -> list[Destination]:
-    pages = [*MAIN, *(page for group in MORE.values() for page in group)]
-    return [page for page in pages if page.key]
 
 
 @cache

@@ -77,9 +77,11 @@ class AnswerJudge:
         faults, unknown_tools = self.check(softened.value), set()
         for call in self.calls(softened.value):
             for fault in check_call(call.tool, call.args):
-                faults.append(_placed(fault, call))
+                path = call.args_path + fault.path
                 if fault.code == TOOL_UNKNOWN:
+                    path = call.tool_path
                     unknown_tools.add(call.tool)
+                faults.append(Violation(path, fault.code, fault.message))
         if faults and (instead := sent_instead(recovered.value)):
             faults = [Violation("", *instead)]
         if not faults and not softened.done:
@@ -97,12 +99,6 @@ def sent_instead(value: object) -> tuple[str, str] | None:
             if "$schema" in schema or schema.get("type") == "object":
                 return "schema_echo", "expected an answer; this is its JSON Schema"
     return None
-
-
-def _placed(fault: Violation, call: PlacedCall) -> Violation:
-    is_unknown = fault.code == TOOL_UNKNOWN
-    path = call.tool_path if is_unknown else call.args_path + fault.path
-    return Violation(path, fault.code, fault.message)
 
 
 def _located(

@@ -89,7 +89,8 @@ def check_once(
         row.delete()
         raise
     except CheckerFailedError as error:
-        _fail(row, str(error))
+        row.state, row.ended_at = State.FAILED, clock.now()
+        row.reason = redact(f"checker_failed: {clean_text(str(error))}", REASON_BYTES)
     else:
         _decide(loop, spec, row, outcome)
     with transaction.atomic():
@@ -130,12 +131,6 @@ def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, outcome: CheckOut
     row.undecidable_in_a_row = counts.undecidable
     row.same_in_a_row = counts.same
     row.stalled = counts.stalled
-    row.ended_at = clock.now()
-
-
-def _fail(row: CompletionCheck, error: str) -> None:
-    row.state = State.FAILED
-    row.reason = redact(f"checker_failed: {clean_text(error)}", REASON_BYTES)
     row.ended_at = clock.now()
 
 

@@ -16,7 +16,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.item_warnings import time_warnings
-from diagnostics.ingest.key_counts import Counts, count_items, note_items
+from diagnostics.ingest.key_counts import count_items, note_items
 from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
 from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
 from diagnostics.rest.batches import RefusedItem
@@ -75,7 +75,13 @@ class BatchView(KeyedView):
             batch = read_batch(request._request)
             keep_share = admit(key, max(len(batch.items), 1))
         stored = store(key, batch, keep_share)
-        note_items(key, _count(batch, stored))
+        sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
+        pairs = [
+            (source, word)
+            for source, result in zip(sources, stored.results, strict=True)
+            for word in _words_of(result)
+        ]
+        note_items(key, count_items(*zip(*pairs, strict=True)) if pairs else {})
         warnings = [*stored.warnings, *time_warnings(stored.time_marks)]
         stored = replace(stored, warnings=[NOT_UTF_8, *warnings] if batch.is_mended else warnings)
         is_verbose = request.query_params.get("verbose", "") in ("1", "true")
@@ -107,17 +113,6 @@ class BatchView(KeyedView):
         body: bytes = getattr(error, "body", b"")
         refusal = refuse_body(body, code, str(fields.get("detail", error.default_detail)))
         note_refusals(key, self.request.path, http_status, [refusal])
-
-
-def _count(batch: Batch, stored: StoredBatch) -> Counts:
-    """Count the results of the items by source; a new one may also be unchecked, ahead or late."""
-    sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
-    pairs = [
-        (source, word)
-        for source, result in zip(sources, stored.results, strict=True)
-        for word in _words_of(result)
-    ]
-    return count_items(*zip(*pairs, strict=True)) if pairs else {}
 
 
 def _words_of(result: Result) -> Iterator[str]:

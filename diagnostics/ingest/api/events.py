@@ -1,7 +1,7 @@
 """POST and GET /api/v1/events."""
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -182,7 +182,12 @@ def post_items(
         else refused_result(index, _without_derived_id(item, shaped.get(index)))
         for index, item in enumerate(checked)
     ]
-    warnings = _warnings(shaped, judged.events) + judged.schema_faults
+    answered = (answer for answer in judged.events if isinstance(answer, PostedEvent))
+    unchecked = [
+        {"path": "", "code": "unchecked", "message": row.sentence}
+        for row in rows_of(count_unchecked(answered))
+    ]
+    warnings = describe_unknown(shaped) + unchecked + judged.schema_faults
     return StoredBatch(results, warnings), events
 
 
@@ -218,13 +223,3 @@ def _without_derived_id(item: RefusedItem, shaped: ShapedItem | None) -> Refused
     if shaped is None or shaped.has_own_id:
         return item
     return RefusedItem(None, item.errors)
-
-
-def _warnings(
-    shaped: Mapping[int, ShapedItem], answers: Sequence[PostedEvent | RefusedItem]
-) -> list[dict[str, str]]:
-    events = (answer for answer in answers if isinstance(answer, PostedEvent))
-    return describe_unknown(shaped) + [
-        {"path": "", "code": "unchecked", "message": row.sentence}
-        for row in rows_of(count_unchecked(events))
-    ]

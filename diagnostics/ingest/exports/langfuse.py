@@ -40,9 +40,11 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span | UnreadItem]:
     """Yield the span of an observation, or the spans of a trace; raises ValueError otherwise."""
     values = {_plain(name): value for name, value in record.items()}
     if isinstance(values.get("observations"), list):
+        shared = ("environment", "release", "sessionid")
+        context = {name: values[name] for name in shared if values.get(name)}
         for observation in values["observations"]:
             if isinstance(observation, dict):
-                inner = {"traceId": values.get("id"), **_context(values), **observation}
+                inner = {"traceId": values.get("id"), **context, **observation}
                 try:
                     yield from read_record(inner)
                 except ValueError as error:
@@ -51,11 +53,6 @@ def read_record(record: Mapping[str, Any]) -> Iterator[Span | UnreadItem]:
     if not (values.get("id") and values.get("traceid")):
         raise ValueError("an observation needs an id and a traceId")
     yield _span_of(values)
-
-
-def _context(trace: Values) -> Values:
-    names = ("environment", "release", "sessionid")
-    return {name: trace[name] for name in names if trace.get(name)}
 
 
 def _span_of(values: Values) -> Span:

@@ -100,7 +100,12 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
     }
     layer_of = assign_layers(parents)
     routes = {(dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]}
-    layers = _order(_fill(layer_of, routes), routes)
+    layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
+    for key, layer in layer_of.items():
+        layers[layer].append((key,))
+    for via in (via for route in routes.values() for via in route[1:-1]):
+        layers[int(via[2])].append(via)
+    layers = _order(layers, routes)
     tops = _tops(layers)
     return PlanGraph(
         width=max(len(layers) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP, 0) + 2 * MARGIN,
@@ -166,18 +171,6 @@ def _cut(text: str, fits: int) -> str:
 def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place, ...]:
     passed = range(layer_of[source] + 1, layer_of[target])
     return ((source,), *((source, target, str(layer)) for layer in passed), (target,))
-
-
-def _fill(
-    layer_of: Mapping[str, int], routes: Mapping[tuple[str, str], Sequence[Place]]
-) -> list[list[Place]]:
-    layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
-    for key, layer in layer_of.items():
-        layers[layer].append((key,))
-    for route in routes.values():
-        for via in route[1:-1]:
-            layers[int(via[2])].append(via)
-    return layers
 
 
 def _order(

@@ -92,7 +92,9 @@ def call_remote(
         raise ToolRefusedError("tool_unavailable", text) from None
     except ServerUnavailableError as error:
         connection.close()
-        raise _lost(remote, str(error)) from None
+        health.note_fault(remote.server, str(error))
+        message = f"MCP server {remote.server} went away during the call: {error}"
+        raise _unanswered(remote, "tool_unavailable", message) from None
     health.note_seen(remote.server)
     if result.is_error:
         raise RemoteToolError(text_of(result.content) or "no reason was given")
@@ -163,12 +165,6 @@ def _call(
         raise
     except Exception as error:  # noqa: BLE001 - any error is the fault of the server
         raise ServerUnavailableError(connection.explain(error)) from None
-
-
-def _lost(remote: RemoteTool, text: str) -> ToolRefusedError:
-    health.note_fault(remote.server, text)
-    message = f"MCP server {remote.server} went away during the call: {text}"
-    return _unanswered(remote, "tool_unavailable", message)
 
 
 def _unanswered(remote: RemoteTool, reason: str, text: str) -> ToolRefusedError:
