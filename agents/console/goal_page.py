@@ -162,7 +162,15 @@ def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
     task_status = runs[-1].run.task_status if runs else None
     actions = actions_of(goal)
     is_isolated = _is_isolated(goal)
-    events = _events(goal)
+    # Looked for around the goal's own time: whole days are skipped.
+    own_events = Event.objects.filter(
+        project_id=goal.project_id,
+        correlation_id=goal.correlation_id,
+        occurred_at__gte=goal.created_at - AROUND,
+    )
+    if goal.ended_at:
+        own_events = own_events.filter(occurred_at__lte=goal.ended_at + AROUND)
+    events = list(own_events.order_by("occurred_at", "event_id")[:MOST_EVENTS])
     sightings = sightings_of(goal.project_id, events, payloads_of(events))
     return {
         "goal": goal,
@@ -263,15 +271,3 @@ def _verdict_tone(goal: Goal, task_status: str | None, actions: ActionsCard | No
         is_partial = task_status == "PARTIAL" or (actions and actions.is_partial)
         return "warn" if is_partial else "good"
     return GOAL_STATUS[goal.status]
-
-
-def _events(goal: Goal) -> list[Event]:
-    """The goal's events, looked for around its own time: whole days are skipped."""
-    events = Event.objects.filter(
-        project_id=goal.project_id,
-        correlation_id=goal.correlation_id,
-        occurred_at__gte=goal.created_at - AROUND,
-    )
-    if goal.ended_at:
-        events = events.filter(occurred_at__lte=goal.ended_at + AROUND)
-    return list(events.order_by("occurred_at", "event_id")[:MOST_EVENTS])

@@ -167,7 +167,13 @@ def check(walk: Walk) -> None:
     if walk.batch is not None:
         evaluation |= evaluate_actions(walk.batch)
     if run is not None:
-        evaluation |= _describe_run(walk, run)
+        completed = run.task_status == Run.TaskStatus.COMPLETED
+        evaluation |= {
+            "run_id": str(run.pk),
+            "task_status": run.task_status,
+            "reason": (run.meta or {}).get("reason"),
+            "complete": completed and walk.schema is PlannerSchema.PLAN,
+        }
     spec = _spec_of(walk, run)
     if spec is not None and walk.claim.is_cancelled():
         walk.cancel()
@@ -188,16 +194,6 @@ def check(walk: Walk) -> None:
             "check": decision_record(walk.checked),
         }
     walk.move(pdca_phase=Phase.CHECK, execution_eval=evaluation)
-
-
-def _describe_run(walk: Walk, run: Run) -> dict[str, Any]:
-    completed = run.task_status == Run.TaskStatus.COMPLETED
-    return {
-        "run_id": str(run.pk),
-        "task_status": run.task_status,
-        "reason": (run.meta or {}).get("reason"),
-        "complete": completed and walk.schema is PlannerSchema.PLAN,
-    }
 
 
 def _spec_of(walk: Walk, run: Run | None) -> CheckSpec | None:

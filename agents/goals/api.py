@@ -142,7 +142,12 @@ class GoalsView(ListView):
     def get(self, request: Request) -> HttpResponseBase:
         """List goals, newest first; all of them unless a time range is given."""
         params = request.query_params.dict()
-        matching = _select_goals(project_of(request).pk, params)
+        selection, choices = select(params, FILTERS, also=CHOICES), read_choices(params, CHOICES)
+        since, until = selection.begin, selection.end
+        if "range" in params:
+            since, until = selection.window(clock.now())
+        goals = narrow_goals(goals_of(project_of(request).pk), selection, since, until)
+        matching = goals.filter(**choices)
 
         def read_page(limit: int, cursor: str | None) -> Page:
             goals, after = page_of(matching, limit, read_key(cursor, UUID) if cursor else None)
@@ -194,16 +199,6 @@ class CancelView(KeyedView):
             cancel_goal(goal)
         goal.refresh_from_db()
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
-
-
-def _select_goals(project_id: int, params: dict[str, str]) -> QuerySet[Goal]:
-    """Read the filters; ValidationError (400) names what is wrong."""
-    selection = select(params, FILTERS, also=CHOICES)
-    since, until = selection.begin, selection.end
-    if "range" in params:
-        since, until = selection.window(clock.now())
-    choices = read_choices(params, CHOICES)
-    return narrow_goals(goals_of(project_id), selection, since, until).filter(**choices)
 
 
 def _find(request: Request, reference: str) -> Goal:

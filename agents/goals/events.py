@@ -127,6 +127,11 @@ def _event(goal: Goal, kind: EventKind, at: datetime, mark: str = "", **fields: 
 
 
 def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
+    # The fix patterns that the prompt had, and those withheld.
+    patterns = {
+        "fix_patterns": attempt.told_patterns,
+        "fix_patterns_withheld": attempt.withheld_patterns,
+    }
     details: dict[str, Any] = {
         **{name: getattr(attempt, name) for name in SAME_IN_EVENT},
         "validation_errors": attempt.errors,
@@ -134,7 +139,7 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
         "attributes": {
             "simplified": attempt.simplified,
             "transport_retries": attempt.transport_retries,
-            **_patterns(attempt),
+            **{name: " ".join(map(str, ids)) for name, ids in patterns.items() if ids},
         },
     }
     if kind is EventKind.SUCCEEDED:
@@ -145,15 +150,6 @@ def _details(attempt: Attempt, kind: EventKind) -> dict[str, Any]:
     if kind is EventKind.PROVIDER_ERROR:
         details["attributes"]["call_error_type"] = attempt.error_type
     return details
-
-
-def _patterns(attempt: Attempt) -> dict[str, str]:
-    """Return the ids of the fix patterns that the prompt had, and of those withheld."""
-    ids_by_name = {
-        "fix_patterns": attempt.told_patterns,
-        "fix_patterns_withheld": attempt.withheld_patterns,
-    }
-    return {name: " ".join(map(str, ids)) for name, ids in ids_by_name.items() if ids}
 
 
 CHECK_NODE = "completion_check"

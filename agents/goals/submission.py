@@ -148,7 +148,19 @@ def cancel_goal(goal: Goal) -> None:
             return
         changes: dict[str, object] = {"cancel_requested_at": DatabaseNow()}
         if row.status in (Goal.Status.QUEUED, Goal.Status.WAITING_USER):
-            changes |= _end_cancelled(row)
+            # It ends without a worker.
+            state = TaskState(status=Status.CANCELLED)
+            message = respond(state, PlanningOutcome.CANCELLED, row.correlation_id)
+            working_store.expire(row)
+            changes |= {
+                "status": Goal.Status.CANCELLED,
+                "outcome": Goal.Outcome.CANCELLED,
+                "next_user_question": None,
+                "lease_until": None,
+                "user_text": message.text,
+                "help": list(message.help),
+                "ended_at": DatabaseNow(),
+            }
         Goal.objects.filter(pk=row.pk).update(**changes)
         if row.current_run_id is not None:
             cancel_run(row.project_id, row.current_run_id)
@@ -278,19 +290,3 @@ def _check_checker(request: GoalRequest) -> None:
 
 def _refuse(path: str, code: str, message: str) -> RequestRefusedError:
     return RequestRefusedError([Violation(path, code, message)])
-
-
-def _end_cancelled(row: Goal) -> dict[str, object]:
-    """Return the columns of a goal that ends without a worker."""
-    state = TaskState(status=Status.CANCELLED)
-    message = respond(state, PlanningOutcome.CANCELLED, row.correlation_id)
-    working_store.expire(row)
-    return {
-        "status": Goal.Status.CANCELLED,
-        "outcome": Goal.Outcome.CANCELLED,
-        "next_user_question": None,
-        "lease_until": None,
-        "user_text": message.text,
-        "help": list(message.help),
-        "ended_at": DatabaseNow(),
-    }

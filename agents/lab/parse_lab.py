@@ -65,7 +65,15 @@ def read_answer(
     if isinstance(recovered, RefusedAnswer):
         return Reading(recovered.error_type, errors=(recovered.reason,))
     if recovered.repairs and not settings.recovers:
-        return _not_strict(recovered)
+        first = recovered.repairs[0]
+        error = ValidationErrorItem(
+            path="",
+            code=ParseErrorType.NOT_JSON.value,
+            message=f"strict JSON ends here: {first.kind.replace('_', ' ')}",
+            line=first.line,
+            column=first.column,
+        )
+        return Reading(ParseErrorType.NOT_JSON, errors=(error,))
     if target.toolset is not None:
         return _read_calls(recovered, target.toolset)
     if target.schema is not None:
@@ -80,19 +88,6 @@ def read_answer(
         recovered.repairs,
         judged.coerced,
     )
-
-
-def _not_strict(recovered: Recovered) -> Reading:
-    """Refuse an answer that needs repairs, at the first of them."""
-    first = recovered.repairs[0]
-    error = ValidationErrorItem(
-        path="",
-        code=ParseErrorType.NOT_JSON.value,
-        message=f"strict JSON ends here: {first.kind.replace('_', ' ')}",
-        line=first.line,
-        column=first.column,
-    )
-    return Reading(ParseErrorType.NOT_JSON, errors=(error,))
 
 
 def _check(recovered: Recovered, schema: CompiledSchema) -> Reading:

@@ -133,7 +133,10 @@ def lab(request: ConsoleRequest) -> HttpResponse:
     readings = list[Mapping[str, Any]]()
     if text:
         try:
-            readings = _read(request.project.pk, form, text)
+            pairs = [(form.schema, form.settings)]
+            if form.other is not None:
+                pairs.append((form.other_schema, form.other))
+            readings = [_reading_context(request.project.pk, form, text, *pair) for pair in pairs]
         except (SchemaFaultError, UnknownTargetError) as error:
             fault = describe_refusal(error)
     context = {
@@ -193,13 +196,6 @@ def _of_event(request: ConsoleRequest) -> LabForm:
     key = key_for(request.project.pk, event.schema, event.node)
     text, finish_reason = payload.raw_output_preview or "", event.finish_reason or ""
     return LabForm(text, finish_reason, schema=key, other_schema=key)
-
-
-def _read(project_id: int, form: LabForm, text: str) -> list[Mapping[str, Any]]:
-    pairs = [(form.schema, form.settings)]
-    if form.other is not None:
-        pairs.append((form.other_schema, form.other))
-    return [_reading_context(project_id, form, text, *pair) for pair in pairs]
 
 
 def _reading_context(

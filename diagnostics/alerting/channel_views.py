@@ -1,6 +1,5 @@
 """Channels: where alerts go, whether they get through, and what was sent."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -196,7 +195,12 @@ def check_target(kind: str, target: str) -> None:
     Raises ValidationError, ChatAddressError, CredentialError or ForbiddenAddressError.
     """
     if kind == Channel.Kind.EMAIL:
-        _check_addresses(split_addresses(target))
+        addresses = split_addresses(target)
+        if not 0 < len(addresses) <= MOST_ADDRESSES:
+            raise ValidationError(f"Enter 1 to {MOST_ADDRESSES} addresses, separated by commas.")
+        # It refuses lines that would end a header, too.
+        for address in addresses:
+            validate_email(address)
     elif target.startswith(REFERENCE_SCHEMES):
         if names_own_setting(target):
             raise ValidationError("Settings of this installation cannot be used as addresses.")
@@ -209,14 +213,6 @@ def check_target(kind: str, target: str) -> None:
         )
     else:
         choose_target(target, allow_private=True, resolve=lambda host, port: ["192.0.2.1"])
-
-
-def _check_addresses(addresses: Sequence[str]) -> None:
-    """Refuse what are not mail addresses, and lines that would end a header."""
-    if not 0 < len(addresses) <= MOST_ADDRESSES:
-        raise ValidationError(f"Enter 1 to {MOST_ADDRESSES} addresses, separated by commas.")
-    for address in addresses:
-        validate_email(address)
 
 
 @member_page

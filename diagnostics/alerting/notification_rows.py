@@ -84,7 +84,13 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
         _row(notice, channel, facts, counts[channel.pk], heard.get(channel.pk))
         for channel in channels
     ]
-    written = _write(rows)
+    for row in rows:
+        if row.state == RoutingResult.DIGESTED:
+            row.digest = _open_digest(row)
+    Notification.objects.bulk_create(rows, ignore_conflicts=True)
+    # What was there already is not written again.
+    kept = Notification.objects.filter(key__in=[row.key for row in rows])
+    written = list(kept.order_by("pk"))
     if any(row.state != Notification.State.SUPPRESSED for row in written):
         enqueue(TASK, {}, QUEUE, notice.incident.project_id)
     return written
@@ -158,16 +164,6 @@ def _row(
         created_at=notice.at,
         next_attempt_at=notice.at,
     )
-
-
-def _write(rows: Sequence[Notification]) -> list[Notification]:
-    """Insert what is not there yet; what goes into a digest is tied to it."""
-    for row in rows:
-        if row.state == RoutingResult.DIGESTED:
-            row.digest = _open_digest(row)
-    Notification.objects.bulk_create(rows, ignore_conflicts=True)
-    keys = [row.key for row in rows]
-    return list(Notification.objects.filter(key__in=keys).order_by("pk"))
 
 
 def _open_digest(row: Notification) -> Notification:

@@ -172,7 +172,11 @@ def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
 def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     """Return the last 60 minutes of each rule that was looked at, oldest first."""
     evaluations = Evaluation.objects.filter(state__rule__project_id=project_id)
-    last = _last_evaluation(project_id)
+    # One step into the index for each slice.
+    looks = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
+    states = AlertState.objects.filter(rule__project_id=project_id)
+    with_last = states.annotate(last=Subquery(looks.values("slot")[:1]))
+    last: datetime | None = with_last.aggregate(latest=Max("last"))["latest"]
     if last is None:
         return {}
     recent = evaluations.filter(slot__gt=last - timedelta(minutes=LATEST))
@@ -189,12 +193,3 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     for rule, *minute in counted:
         minutes[rule].append(RuleMinute(*minute))
     return minutes
-
-
-def _last_evaluation(project_id: int) -> datetime | None:
-    """Say when a slice was looked at last: one step into the index for each of them."""
-    looks = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
-    states = AlertState.objects.filter(rule__project_id=project_id)
-    with_last = states.annotate(last=Subquery(looks.values("slot")[:1]))
-    latest: datetime | None = with_last.aggregate(latest=Max("last"))["latest"]
-    return latest

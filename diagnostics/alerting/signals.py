@@ -232,7 +232,11 @@ def judge(
 ) -> DetectorEvaluation:
     """Judge the windows of a slice by `threshold` or `count`."""
     if detector == "count":
-        return _count(parameters, window)
+        counts = window(int(parameters.seconds))
+        fires = counts.failed >= parameters.count
+        clears = not fires and judge_count(max(int(parameters.count), 1), counts).clears
+        judgement = Judgement(fires, clears, counts, parameters.count)
+        return _evaluate(judgement, float(counts.failed), parameters.count)
     limit = SLOW_SHARE if is_latency else parameters.limit
     long = long_window(window)
     # The short window confirms; with too few failures in the long one there is nothing to.
@@ -278,14 +282,6 @@ def news_of(
         if more > 0:
             fed.append((float(minute), more, min(more_bad, more)))
     return fed
-
-
-def _count(parameters: Parameters, window: Window) -> DetectorEvaluation:
-    counts = window(int(parameters.seconds))
-    fires = counts.failed >= parameters.count
-    clears = not fires and judge_count(max(int(parameters.count), 1), counts).clears
-    judgement = Judgement(fires, clears, counts, parameters.count)
-    return _evaluate(judgement, float(counts.failed), parameters.count)
 
 
 def _evaluate(judgement: Judgement, value: float, bound: float) -> DetectorEvaluation:

@@ -110,7 +110,13 @@ def evaluate_slices(
     seen += _ended_slices(minute, rules, seen)
     feed_slices(project_id, slot, own, counted, known.values(), len(own))
     for evaluation in seen:
-        _advance(evaluation, slot)
+        quiet_since = evaluation.last_data_at or evaluation.row.since
+        is_silent = (slot - quiet_since).total_seconds() >= evaluation.rule.no_data_seconds
+        if is_silent and evaluation.result is not GONE:
+            evaluation.result = replace(evaluation.result, said=DetectorSignal.NO_DATA)
+        evaluation.standing, evaluation.happened = advance(
+            evaluation.at, standing_of(evaluation.row), evaluation.result.said, evaluation.rule
+        )
     return seen
 
 
@@ -273,13 +279,3 @@ def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceE
 def _constant_window(number: int) -> Window:
     counts = WindowCounts(number, number)
     return lambda _: counts
-
-
-def _advance(evaluation: SliceEvaluation, slot: datetime) -> None:
-    quiet_since = evaluation.last_data_at or evaluation.row.since
-    is_silent = (slot - quiet_since).total_seconds() >= evaluation.rule.no_data_seconds
-    if is_silent and evaluation.result is not GONE:
-        evaluation.result = replace(evaluation.result, said=DetectorSignal.NO_DATA)
-    evaluation.standing, evaluation.happened = advance(
-        evaluation.at, standing_of(evaluation.row), evaluation.result.said, evaluation.rule
-    )

@@ -74,7 +74,16 @@ class Comparison:
 def compare(a: CallCounts, b: CallCounts, names: tuple[str, str] = ("A", "B")) -> Comparison:
     """Compare two sides; their names are those of the sentence."""
     noun = "runs" if "run" in (a.noun, b.noun) else "calls"
-    rates = _rates(a, b, noun)
+    rates = [
+        difference_of(
+            label,
+            noun if unit == "calls" else unit,
+            a.rates[rate],
+            b.rates[rate],
+            more_is_worse=more_is_worse,
+        )
+        for rate, label, unit, more_is_worse in RATES
+    ]
     kinds = [
         difference_of(kind_words(kind), noun, a.side_of(kind), b.side_of(kind), kind=kind)
         for kind in dict.fromkeys([*a.by_kind, *b.by_kind])
@@ -101,19 +110,6 @@ def difference_of(
         more_is_worse,
         kind,
     )
-
-
-def _rates(a: CallCounts, b: CallCounts, calls: str) -> list[RateDifference]:
-    return [
-        difference_of(
-            label,
-            calls if noun == "calls" else noun,
-            a.rates[rate],
-            b.rates[rate],
-            more_is_worse=more_is_worse,
-        )
-        for rate, label, noun, more_is_worse in RATES
-    ]
 
 
 def _conclusion(

@@ -67,17 +67,11 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
             # A call of no trace: only when it went on.
             started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
             judged.unplaced[event.event_id] = Span("", "", "", started_ns, 0, {}, {})
-        if _is_unread(draft, event) and len(judged.schema_faults) < MOST_FAULTS:
+        is_unread = isinstance(event, PostedEvent) and event.unchecked is UncheckedReason.NO_SCHEMA
+        is_open = len(judged.schema_faults) < MOST_FAULTS
+        if draft.answer_schema is not None and is_unread and is_open:
             judged.schema_faults += _faults_of(draft.answer_schema)
     return judged
-
-
-def _is_unread(draft: Draft, event: PostedEvent | RefusedItem) -> bool:
-    return (
-        draft.answer_schema is not None
-        and isinstance(event, PostedEvent)
-        and event.unchecked is UncheckedReason.NO_SCHEMA
-    )
 
 
 def _faults_of(schema: Any) -> list[dict[str, str]]:  # noqa: ANN401 - any JSON

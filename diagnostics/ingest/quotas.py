@@ -90,7 +90,8 @@ def admit(key: ApiKey, count: int) -> float:
 
     Raises QuotaExceededError. Call it outside the transaction that stores.
     """
-    limits = _known_limits(key)
+    # Read once per key object.
+    limits: QuotaLimits = vars(key).get(LIMITS) or vars(key).setdefault(LIMITS, limits_of(key))
     if limits.are_none:
         return 1.0
     lease = _lease_of(key)
@@ -130,14 +131,6 @@ def quota_status(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _known_limits(key: ApiKey) -> QuotaLimits:
-    """Return the limits, read once per key object."""
-    limits: QuotaLimits | None = vars(key).get(LIMITS)
-    if limits is None:
-        limits = vars(key)[LIMITS] = limits_of(key)
-    return limits
-
-
 def _limit(own: Quota | None, name: str) -> int:
     value = getattr(own, name, None)
     return int(getattr(settings, f"FAILSOFT_{name.upper()}") if value is None else value)
@@ -161,7 +154,19 @@ def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Gra
         day = _day_of(usage, before)
         bucket = TokenBucket(row.tokens, row.refilled_at)
         grant = settle(limits, bucket, day, now, wanted=wanted, returned=lease.tokens)
-        _write(key, today, grant, lease, wanted)
+        refused = lease.refused + (wanted if grant.bound else 0)
+        Usage.objects.filter(project_id=key.project_id, day=today).update(
+            events=grant.day.events,
+            minute_at=grant.day.minute_at,
+            minute_events=grant.day.minute_events,
+            last_minute_events=grant.day.last_minute_events,
+            sampled_out=F("sampled_out") + lease.sampled_out,
+            refused=F("refused") + refused,
+        )
+        filled = grant.bucket
+        KeyBucket.objects.filter(pk=key.pk).update(
+            tokens=filled.tokens, refilled_at=filled.refilled_at
+        )
     return grant
 
 
@@ -196,17 +201,3 @@ def _month_before(key: ApiKey, today: date, column: str = "events") -> int:
     first = today.replace(day=1)
     days = Usage.objects.filter(project_id=key.project_id, day__gte=first, day__lt=today)
     return days.aggregate(total=Sum(column))["total"] or 0
-
-
-def _write(key: ApiKey, today: date, grant: Grant, lease: _Lease, wanted: int) -> None:
-    day, bucket = grant.day, grant.bucket
-    refused = lease.refused + (wanted if grant.bound else 0)
-    Usage.objects.filter(project_id=key.project_id, day=today).update(
-        events=day.events,
-        minute_at=day.minute_at,
-        minute_events=day.minute_events,
-        last_minute_events=day.last_minute_events,
-        sampled_out=F("sampled_out") + lease.sampled_out,
-        refused=F("refused") + refused,
-    )
-    KeyBucket.objects.filter(pk=key.pk).update(tokens=bucket.tokens, refilled_at=bucket.refilled_at)

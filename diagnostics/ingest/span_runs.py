@@ -171,9 +171,23 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     known = list(UnplacedCall.objects.filter(project_id=project_id, correlation_id__in=ids))
     events = _events_of(project_id, known)
     calls = [row for row in known if not row.is_end and row.event_id in events]
-    answers = list(group_attempts(_timed_calls(calls, events), _agents_of(project_id, calls)))
-    rows = to_json(_places(answers, events)).decode()
-    execute("place_calls", {"project": project_id, "rows": rows})
+    traces = {row.trace_id for row in calls}
+    agents = {
+        AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at)
+        for row in AgentSpan.objects.filter(project_id=project_id, trace_id__in=traces)
+    }
+    answers = list(group_attempts(_timed_calls(calls, events), agents))
+    places = [
+        {
+            "event_id": call.event_id,
+            "occurred_at": events[call.event_id].occurred_at,
+            "cycle": answer.cycle,
+            "attempt": attempt,
+        }
+        for answer in answers
+        for attempt, call in enumerate(answer.calls, start=1)
+    ]
+    execute("place_calls", {"project": project_id, "rows": to_json(places).decode()})
     ends = {row.event_id for row in known if row.is_end}
     ended = Event.objects.filter(
         project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
@@ -188,19 +202,6 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     }
     _replace_ends(project_id, ends, ends_needed)
     rebuild_runs(project_id, ids)
-
-
-def _places(answers: Iterable[AnswerAttempts], events: Events) -> list[dict[str, object]]:
-    return [
-        {
-            "event_id": call.event_id,
-            "occurred_at": events[call.event_id].occurred_at,
-            "cycle": answer.cycle,
-            "attempt": attempt,
-        }
-        for answer in answers
-        for attempt, call in enumerate(answer.calls, start=1)
-    ]
 
 
 def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
@@ -229,14 +230,6 @@ def _timed_calls(calls: Iterable[UnplacedCall], events: Events) -> Iterator[Time
             row.occurred_at,
             event.kind in FINAL,
         )
-
-
-def _agents_of(project_id: int, calls: Iterable[UnplacedCall]) -> Mapping[AgentKey, AgentTime]:
-    traces = {row.trace_id for row in calls}
-    rows = AgentSpan.objects.filter(project_id=project_id, trace_id__in=traces)
-    return {
-        AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at) for row in rows
-    }
 
 
 def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEvent:

@@ -3,7 +3,7 @@
 Exact: rollup rows plus the deltas that are not aggregated yet, in one statement.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import add
@@ -71,7 +71,20 @@ class Question:
 
 def sum_rollups(project_id: int, question: Question) -> list[Row]:
     """Return rows of dimensions, then measures; a measure without counts is 0."""
-    rows = fetch(_write(question), _params(project_id, question))
+    params: dict[str, str | int | float | datetime | list[int] | None] = {
+        "project": project_id,
+        "since": question.window.since,
+        "until": question.window.until,
+        **term_params(question.terms),
+    }
+    if question.series is not None:
+        params["series"] = list(question.series)
+    if question.slots:
+        params["origin"] = question.slots.since
+        params["seconds"] = question.slots.width.total_seconds()
+    for index, segment in enumerate(_segments(question)):
+        params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
+    rows = fetch(_write(question), params)
     return _clamp(rows, question, question.slots) if question.slots else rows
 
 
@@ -94,23 +107,6 @@ def _segments(question: Question) -> Sequence[Segment]:
     if slots is None:
         return window.segments
     return window.segments_to(coarsest_of(slots.since, slots.width))
-
-
-def _params(project_id: int, question: Question) -> Mapping[str, Any]:
-    window = question.window
-    params: dict[str, str | int | float | datetime | list[int] | None] = {
-        "project": project_id,
-        "since": window.since,
-        "until": window.until,
-    }
-    if question.series is not None:
-        params["series"] = list(question.series)
-    if question.slots:
-        params["origin"] = question.slots.since
-        params["seconds"] = question.slots.width.total_seconds()
-    for index, segment in enumerate(_segments(question)):
-        params[f"since_{index}"], params[f"until_{index}"] = segment.since, segment.until
-    return {**params, **term_params(question.terms)}
 
 
 def _write(question: Question) -> str:

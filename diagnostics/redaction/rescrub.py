@@ -96,7 +96,10 @@ def advance(identity: int) -> bool:
 
 def _do_batch(request: Rescrub, source: StoredTexts) -> None:
     redact = redactor_of(request.project_id)
-    rows = _next_rows(request, source)
+    left = _rows_of(request, source)
+    if request.cursor:
+        left = left.filter(_after(source.key, request.cursor))
+    rows = list(left.order_by(*source.key)[:BATCH_ROWS])
     for row in rows:
         changes = changes_of(row, source, redact)
         if changes:
@@ -122,13 +125,6 @@ def _update(same: models.QuerySet[Any], changes: dict[str, Any], row: models.Mod
         number = f" {row.pk}"
         room = (_longest(row, "name") or MOST_NAME) - len(number)
         return same.update(**{**changes, "name": cut(name, room) + number})
-
-
-def _next_rows(request: Rescrub, source: StoredTexts) -> Sequence[models.Model]:
-    rows = _rows_of(request, source)
-    if request.cursor:
-        rows = rows.filter(_after(source.key, request.cursor))
-    return list(rows.order_by(*source.key)[:BATCH_ROWS])
 
 
 def _rows_of(request: Rescrub, source: StoredTexts) -> models.QuerySet[Any]:

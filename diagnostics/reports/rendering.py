@@ -312,12 +312,15 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
     baseline = share_of(model.degraded_usual, model.runs_usual)
     low, high = wilson_interval(model.degraded, model.runs)
     repaired = share_of(model.repaired, model.repaired + model.degraded)
-    slot = duration(timedelta(seconds=document.slot_seconds))
+    width = timedelta(seconds=document.slot_seconds)
+    worst = max(range(len(buckets)), key=lambda at: buckets[at].share)
+    peak = moment_of(document.since + worst * width, document)
     return Curve(
         cid=f"curve-{place}@failsoft",
         name=model.name,
         url=model.url,
-        text=f"Share of degraded runs every {slot}, {_peak(buckets, document)}"
+        text=f"Share of degraded runs every {duration(width)}"
+        f", peak {percent(buckets[worst].share, 0)} {peak}"
         f", baseline {percent(baseline)}",
         facts=f"95 % interval {percent(low)} to {percent(high)}, repair rate {percent(repaired)}",
         spark=sparkline(buckets),
@@ -333,12 +336,6 @@ def _bad_from(model: ModelFigures, document: ReportDocument) -> int | None:
         return None
     gone = max(model.since - document.since, timedelta())
     return int(gone.total_seconds() // document.slot_seconds)
-
-
-def _peak(buckets: Sequence[RunBucket], document: ReportDocument) -> str:
-    worst = max(range(len(buckets)), key=lambda at: buckets[at].share)
-    peak = document.since + worst * timedelta(seconds=document.slot_seconds)
-    return f"peak {percent(buckets[worst].share, 0)} {moment_of(peak, document)}"
 
 
 def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:

@@ -79,9 +79,14 @@ EIGHT = time(8)
 @member_page
 def reports(request: ConsoleRequest) -> HttpResponse:
     listed, following = _archive(request)
+    subscriptions = list(_subscriptions(request)[:MOST_ROWS])
+    failed, sent = ReportDelivery.State.FAILED, ReportDelivery.State.SENT
+    ended = ReportDelivery.objects.filter(subscription__in=subscriptions, state__in=[failed, sent])
+    latest = ended.order_by("subscription_id", "-created_at").distinct("subscription_id")
+    lost = {delivery.subscription_id: delivery for delivery in latest if delivery.state == failed}
     context = {
         "section": "reports",
-        "rows": _rows(request),
+        "rows": [(subscription, lost.get(subscription.pk)) for subscription in subscriptions],
         "total": _subscriptions(request).count(),
         "reports": listed,
         "next": following,
@@ -201,16 +206,6 @@ def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
     return subscriptions_for(
         request.project.pk, request.user, may_administer=may_administer(request)
     )
-
-
-def _rows(request: ConsoleRequest) -> list[tuple[Subscription, ReportDelivery | None]]:
-    """Return subscriptions, each with its latest delivery if that one failed."""
-    subscriptions = list(_subscriptions(request)[:MOST_ROWS])
-    failed, sent = ReportDelivery.State.FAILED, ReportDelivery.State.SENT
-    ended = ReportDelivery.objects.filter(subscription__in=subscriptions, state__in=[failed, sent])
-    latest = ended.order_by("subscription_id", "-created_at").distinct("subscription_id")
-    lost = {delivery.subscription_id: delivery for delivery in latest if delivery.state == failed}
-    return [(subscription, lost.get(subscription.pk)) for subscription in subscriptions]
 
 
 def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:

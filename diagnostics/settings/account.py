@@ -1,5 +1,7 @@
 """The user's account: name, zone, theme, second factors, sessions, sign-ins."""
 
+from collections import Counter
+
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress
@@ -72,10 +74,11 @@ def account(request: ConsoleRequest) -> HttpResponse:
                 raise
         _save(request, form, profile_form)
         return redirect("account")
+    factors = Authenticator.objects.filter(user=user)
     context = {
         "form": form,
         "look": profile_form,
-        "factors": _factors(user),
+        "factors": dict(Counter(map(str, factors.values_list("type", flat=True)))),
         "require_mfa": settings.FAILSOFT_REQUIRE_MFA,
         "sessions": _sessions(user),
         "current": request.session.session_key,
@@ -114,13 +117,6 @@ def _save(request: ConsoleRequest, form: AccountForm, profile_form: ProfileForm)
             note(None, user, "account.changed", user.get_username(), dict(details))
     remember(request.session, profile)
     messages.success(request, "Saved.")
-
-
-def _factors(user: User) -> dict[str, int]:
-    """Return the number of a user's second factors by kind."""
-    kinds = Authenticator.objects.filter(user=user).values_list("type", flat=True)
-    counted = list(kinds)
-    return {str(kind): counted.count(kind) for kind in counted}
 
 
 def _sessions(user: User) -> list[UserSession]:

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 
@@ -52,13 +51,14 @@ def prices(request: ConsoleRequest) -> HttpResponse:
         _save(request, form.cleaned_data)
         return redirect("prices")
     rows = Price.objects.filter(project=request.project)
-    known = rows.exclude(input_per_million=None)
+    unknown, known = rows.filter(input_per_million=None), rows.exclude(input_per_million=None)
+    own = set(rows.filter(origin=Price.Origin.OWN).values_list("provider", "model"))
     context = {
         "tab": "prices",
         "form": form,
         # "own" sorts after "listed".
         "rows": known.order_by("-origin", "provider", "model", "-valid_from")[:MOST_SHOWN],
-        "unknown": _unpriced(rows)[:MOST_SHOWN],
+        "unknown": [row for row in unknown if (row.provider, row.model) not in own][:MOST_SHOWN],
     }
     return show(request, "prices", context, "Prices")
 
@@ -72,14 +72,6 @@ def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
         row.delete()
     messages.success(request, "Price removed.")
     return redirect("prices")
-
-
-def _unpriced(rows: QuerySet[Price]) -> list[Price]:
-    """Return the models without a listed or custom price."""
-    own = rows.filter(origin=Price.Origin.OWN).values_list("provider", "model")
-    priced = set(own)
-    unknown = rows.filter(input_per_million=None)
-    return [row for row in unknown if (row.provider, row.model) not in priced]
 
 
 def _save(request: ConsoleRequest, fields: dict[str, Any]) -> None:

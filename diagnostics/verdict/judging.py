@@ -169,17 +169,14 @@ def _around_onset(
     cells = counts.cells(since, counts.stretch.window.until)
     before = [*counts.cells(healthy - WEEK, healthy)]
     if healthy < since:
-        before += _needed(before, counts.cells(healthy, since))
+        # Calls in which it may have begun, of series with even fewer calls before these. A series
+        # that has none is new: it may fail from its first call on.
+        doubtful = counts.cells(healthy, since)
+        known, doubted = (calls_by(lambda at: at.series, some) for some in (before, doubtful))
+        needed = {series for series in doubted if 0 < known[series] < doubted[series]}
+        before += [cell for cell in doubtful if cell.place.series in needed or not known]
     cells, before = without_failure_only(cells, before)
     return cells, before, timing
-
-
-def _needed(before: Iterable[CountCell], doubtful: Sequence[CountCell]) -> list[CountCell]:
-    """Return calls in which it may have begun, of series with even fewer calls before these."""
-    known, doubted = (calls_by(lambda place: place.series, some) for some in (before, doubtful))
-    # A series that has none is new: it may fail from its first call on.
-    needed = {series for series in doubted if 0 < known[series] < doubted[series]}
-    return [cell for cell in doubtful if cell.place.series in needed or not known]
 
 
 def _diagnose(

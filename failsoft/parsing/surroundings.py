@@ -117,18 +117,15 @@ def step_over_end(text: str, begin: int, start: int, end: int, ledger: RepairLed
 def check_before(text: str, begin: int, start: int) -> None:
     """Refuse constructor calls, and keys before the answer whose opening brace is missing."""
     call = _CALL.search(text, max(begin, start - 400), start)
-    if call is not None and _makes_a_value(call):
-        raise unreadable(call.start(), "an object or array; this call makes another value")
+    if call is not None:
+        # A constructor, or with other arguments than the answer.
+        new, name, arguments = call.groups()
+        name = name.rpartition(".")[2]
+        if new or arguments or name[:1].isupper() or name in _CONSTRUCTORS:
+            raise unreadable(call.start(), "an object or array; this call makes another value")
     key = _KEY_BEFORE.search(text, max(begin, start - 200), start)
     if key is not None:
         raise unreadable(key.start(), "`{` before the first key")
-
-
-def _makes_a_value(call: re.Match[str]) -> bool:
-    """Whether a call is a constructor, or has other arguments than the answer."""
-    new, name, arguments = call.groups()
-    name = name.rpartition(".")[2]
-    return bool(new or arguments or name[:1].isupper() or name in _CONSTRUCTORS)
 
 
 def check_outside(text: str, spans: list[tuple[int, int]]) -> None:

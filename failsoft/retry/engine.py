@@ -158,24 +158,20 @@ def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) ->
         is_last_of_several and retry.send_error_feedback and retry.simplify_on_final_attempt
     )
     invalid = [item.feedback for item in history if isinstance(item, Invalid)]
+    # The output limit doubles after each answer that ran out of it, up to the ceiling.
+    cuts = sum(map(_ran_out, invalid))
+    ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)
     return PlannedAttempt(
         number=number,
         total=total,
         feedback=invalid[-1] if invalid and retry.send_error_feedback else None,
         simplified=simplified,
         output_mode=policy.last_output_mode if is_last_of_several else policy.output_mode,
-        max_output_tokens=_token_allowance(policy, invalid),
+        max_output_tokens=min(policy.max_output_tokens << cuts, ceiling),
         temperature=policy.temperature,
         timeout_seconds=policy.timeout_seconds,
         dropped_constraints=policy.optional_constraints if simplified else (),
     )
-
-
-def _token_allowance(policy: RetryPolicy, invalid: Sequence[Feedback]) -> int:
-    """Return the output limit, doubled after each answer that ran out of it, up to the ceiling."""
-    cuts = sum(map(_ran_out, invalid))
-    ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)
-    return min(policy.max_output_tokens << cuts, ceiling)
 
 
 def _ran_out(feedback: Feedback) -> bool:

@@ -28,7 +28,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.api.batches import within_quota
-from diagnostics.ingest.key_counts import Counts, note_items
+from diagnostics.ingest.key_counts import note_items
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.telemetry import MalformedError, TooManyError
 from diagnostics.ingest.quotas import refuse_blocked
@@ -137,8 +137,24 @@ class OtlpView(KeyedView):
             refuse_blocked(key)
             body = read_plain(request._request)
             receipt: Receipt = self.receive(key.project_id, self.readers[kind](body), key)
-        _note(request, receipt)
-        note_items(key, _counts_of(receipt))
+        (logger.info if receipt.rejected else logger.debug)(
+            "telemetry_received",
+            path=request.path,
+            project=key.project.slug,
+            unchecked=receipt.unchecked.total(),
+            **{name: getattr(receipt, name) for name in NOTED.split()},
+        )
+        # Exporters name their source per item.
+        counted: dict[str, int] = {
+            "stored": receipt.accepted,
+            "duplicate": receipt.duplicates,
+            "conflict": receipt.known,
+            "invalid": receipt.rejected,
+            "unchecked": receipt.unchecked.total(),
+            "not_understood": receipt.not_understood + receipt.unclear,
+            **receipt.time_marks,
+        }
+        note_items(key, {("", word): number for word, number in counted.items() if number})
         note_refusals(key, request.path, status.HTTP_200_OK, receipt.refusals)
         return self._answer(kind, receipt)
 
@@ -209,20 +225,6 @@ class MetricsView(OtlpView):
         return refuse(request, status.HTTP_404_NOT_FOUND, NO_METRICS)
 
 
-def _counts_of(receipt: Receipt) -> Counts:
-    """Return counts of events and of items without one; exporters name their source per item."""
-    counted: dict[str, int] = {
-        "stored": receipt.accepted,
-        "duplicate": receipt.duplicates,
-        "conflict": receipt.known,
-        "invalid": receipt.rejected,
-        "unchecked": receipt.unchecked.total(),
-        "not_understood": receipt.not_understood + receipt.unclear,
-        **receipt.time_marks,
-    }
-    return {("", word): number for word, number in counted.items() if number}
-
-
 @contextmanager
 def _refusing() -> Iterator[None]:
     try:
@@ -252,17 +254,6 @@ def refuse(request: HttpRequest, code: int, message: str) -> HttpResponse:
 def _detail_of(body: object) -> str:
     detail = body.get("detail", "") if isinstance(body, dict) else ""
     return str(detail)
-
-
-def _note(request: Request, receipt: Receipt) -> None:
-    is_odd = bool(receipt.rejected)
-    (logger.info if is_odd else logger.debug)(
-        "telemetry_received",
-        path=request.path,
-        project=key_of(request).project.slug,
-        unchecked=receipt.unchecked.total(),
-        **{name: getattr(receipt, name) for name in NOTED.split()},
-    )
 
 
 @csrf_exempt

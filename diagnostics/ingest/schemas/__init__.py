@@ -112,10 +112,8 @@ def faults_of(
 ) -> tuple[ValidationErrorItem, ...]:
     """Return the faults of a recovered value, with places. Raises OverBudgetError."""
     faults = check(schema.nodes, recovered.value, max_steps, is_late)
-    return _placed(recovered, faults) if faults else ()
-
-
-def _placed(recovered: Recovered, faults: list[SchemaFault]) -> tuple[ValidationErrorItem, ...]:
+    if not faults:
+        return ()
     places = TextPlaces(recovered.text)
     return tuple(
         places.error(fault.place.pointer, fault.code, fault.message)

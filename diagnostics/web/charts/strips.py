@@ -150,8 +150,11 @@ def draw_evidence(chart: SeriesChart) -> EvidenceStrip | None:
     levels, onset = _levels(chart, chart.baseline[0]), chart.onset
     first = (onset.at - chart.since) // chart.width if onset else len(levels)
     steps = [(chart.since + place * chart.width, level) for place, level in enumerate(levels)]
+    # It begins at zero, and stands at the end of its slot.
+    at, wide = EVIDENCE_AXIS.position, WIDTH / len(levels)
+    ends = (f"{number * wide:.1f} {at(level)}" for number, level in enumerate(levels, start=1))
     return EvidenceStrip(
-        line=_line(levels),
+        line=f"M0 {at(0.0)}L{'L'.join(ends)}",
         alarm_y=EVIDENCE_AXIS.position(1.0),
         onset_x=x_of(chart, onset.at) if onset else None,
         steps=steps[max(first, 0) :],
@@ -169,12 +172,3 @@ def _levels(chart: SeriesChart, usual: float) -> list[float]:
         detector.feed(begin, slot.runs, slot.degraded, seconds)
         levels.append(round(min(max(detector.evidence / detector.alarm, 0.0), EVIDENCE_TOP), 3))
     return levels
-
-
-def _line(levels: Sequence[float]) -> str:
-    """Evidence stands at the end of its slot; it begins at zero."""
-    wide = WIDTH / len(levels)
-    places = (
-        f"{n * wide:.1f} {EVIDENCE_AXIS.position(level)}" for n, level in enumerate(levels, start=1)
-    )
-    return f"M0 {EVIDENCE_AXIS.position(0.0)}L" + "L".join(places)
