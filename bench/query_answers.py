@@ -7,11 +7,11 @@ from bench.query_costs import Answer
 from diagnostics.alerting.statuses import verdict_within
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
-from diagnostics.queries.events import EVENT_ORDER, counts_by_series, events_of, matching, scan
+from diagnostics.queries.events import EVENT_ORDER, counts_by_series, matching, scan
 from diagnostics.queries.trends import trends
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.store.models import Event
+from diagnostics.store.models import Event, events_of
 from diagnostics.store.windows import Grain, align
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -19,8 +19,7 @@ from agents.goals.models import Goal
 from agents.goals.records import find_goal, goal_path, run_path
 from diagnostics.figures import read_number
 from diagnostics.prices.prices import costs_of
-from diagnostics.queries.events import events_of, payloads_of
-from diagnostics.store.models import Event
+from diagnostics.store.models import Event, events_of, payloads_of
 from diagnostics.store.run_models import AgentRun
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.pages import respond

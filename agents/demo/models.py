@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from agents.jobs import Job
-from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, unique
+from diagnostics.constraints import index, known, of_project, unique
 
 
 class DemoOrder(Job):
@@ -22,7 +21,7 @@ class DemoOrder(Job):
         DONE = "done"
         FAILED = "failed"
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="demo_orders", db_index=False)
+    project = of_project("demo_orders")
     verb = models.CharField(max_length=8, choices=Verb)
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"

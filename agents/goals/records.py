@@ -16,8 +16,8 @@ from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.policies import WAITED
 from agents.goals.state import GoalBudget, GoalMode, Phase, PlanningOutcome, Status, TaskState
 from diagnostics.ingest.event_shapes import describe_event
-from diagnostics.queries.events import events_of, payloads_of
 from diagnostics.rest.resources import Json, Resource
+from diagnostics.store.models import events_of, payloads_of
 from failsoft.identifiers import read_uuid
 from failsoft.json_values import clean_text
 from plans.checks.rows import checks_of

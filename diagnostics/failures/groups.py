@@ -21,7 +21,7 @@ from diagnostics.failures.counts import (
     write_condition,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.queries.events import EVENT_ORDER, events_behind
+from diagnostics.queries.events import EVENT_ORDER
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Slots
 from diagnostics.rest.cursors import (
@@ -32,7 +32,7 @@ from diagnostics.rest.cursors import (
 )
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.models import Event, EventPayload, events_behind
 from diagnostics.store.sql import fetch, fill
 from diagnostics.store.windows import Grain, floor
 

@@ -17,10 +17,9 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.figures import plural
-from diagnostics.queries.events import events_behind
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.fingerprints import Preview, Regrouping, kind_of, preview
-from diagnostics.store.models import EventPayload, Version
+from diagnostics.store.models import EventPayload, Version, events_behind
 from failsoft.json_values import JSON
 
 Kind = GroupChange.Kind

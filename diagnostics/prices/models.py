@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, known, unique
+from diagnostics.constraints import check, known, of_project, unique
 
 
 class PriceOrigin(models.TextChoices):
@@ -20,7 +19,7 @@ class Price(models.Model):
 
     Origin = PriceOrigin
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
+    project = of_project("prices")
     provider = models.CharField(max_length=100)
     model = models.CharField(max_length=200)
     origin = models.CharField(max_length=8, choices=Origin, default=Origin.OWN)

@@ -21,7 +21,7 @@ from diagnostics.rest.cursors import Keyset
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.models import Event, EventPayload
+from diagnostics.store.models import Event, events_of
 from diagnostics.store.rollups import SERIES, UNCHECKED, VERSION
 from diagnostics.store.windows import Grain, TimeWindow, align
 
@@ -42,7 +42,6 @@ COUNTED = (
     *TRIED,
     *FAILED,
 )
-Timed = TypeVar("Timed", Event, EventPayload)
 # Sorts before every other: a cursor with it is at the start of its instant.
 NO_ID = UUID(int=0)
 
@@ -87,35 +86,6 @@ def window_for(
     """Return what rollups count of a range under these terms: versions are known by the hour."""
     is_by_version = any(term.field in VERSION for term in terms)
     return align(since, until, now, Grain.HOUR if is_by_version else Grain.MINUTE)
-
-
-def events_of(project_id: int) -> QuerySet[Event]:
-    """Return the events of a project, newest first."""
-    events = Event.objects.filter(project_id=project_id)
-    return events.order_by("-occurred_at", "-event_id")
-
-
-def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
-    """Return the details of these events (one project's), by event id."""
-    return _matching_rows(EventPayload, events)
-
-
-def events_behind(payloads: Sequence[EventPayload]) -> dict[UUID, Event]:
-    """Return the events of these details (one project's), by event id."""
-    return _matching_rows(Event, payloads)
-
-
-def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID, Timed]:
-    if not rows:
-        return {}
-    times = [row.occurred_at for row in rows]
-    rows_found = model._default_manager.filter(
-        project_id=rows[0].project_id,
-        event_id__in=[row.event_id for row in rows],
-        # The times limit PostgreSQL to the right partitions.
-        occurred_at__range=(min(times), max(times)),
-    )
-    return {row.event_id: row for row in rows_found}
 
 
 def read_counts(counted: Sequence[int]) -> RunCounts:

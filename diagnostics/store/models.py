@@ -1,14 +1,16 @@
 """Rows of events, rollups, outcomes, the outbox and heartbeats."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import index, unique
+from diagnostics.constraints import index, of_project, unique
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
@@ -160,9 +162,7 @@ class EventIdentity(models.Model):
     """Distinguishes a duplicate from a conflict when an event id is repeated."""
 
     pk = models.CompositePrimaryKey("project", "event_id")
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
+    project = of_project()
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     content_hash = models.BinaryField(max_length=32)
@@ -182,9 +182,7 @@ class EventIdentity(models.Model):
 class Series(models.Model):
     """The unit of every rate: (environment, node, provider, model) of a project."""
 
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
+    project = of_project()
     # md5 of the JSON array of the four: texts may be too long for an index.
     key = models.UUIDField()
     environment = models.TextField(null=True, blank=True)
@@ -207,9 +205,7 @@ class Series(models.Model):
 class Version(models.Model):
     """A combination of prompt version, schema, source, release, answerer, region, credential."""
 
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
+    project = of_project()
     # md5 of the JSON array of the eight.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)
@@ -354,3 +350,35 @@ EVALUATOR = "evaluator"
 def heartbeat_of(part: Literal["queue", "drained", "worker", "pool"], queue: str) -> str:
     """Return the name of a queue's row for one of these parts."""
     return f"{part}:{queue}"
+
+
+Timed = TypeVar("Timed", Event, EventPayload)
+
+
+def events_of(project_id: int) -> models.QuerySet[Event]:
+    """Return the events of a project, newest first."""
+    events = Event.objects.filter(project_id=project_id)
+    return events.order_by("-occurred_at", "-event_id")
+
+
+def payloads_of(events: Sequence[Event]) -> dict[UUID, EventPayload]:
+    """Return the details of these events (one project's), by event id."""
+    return _matching_rows(EventPayload, events)
+
+
+def events_behind(payloads: Sequence[EventPayload]) -> dict[UUID, Event]:
+    """Return the events of these details (one project's), by event id."""
+    return _matching_rows(Event, payloads)
+
+
+def _matching_rows(model: type[Timed], rows: Sequence[Event | EventPayload]) -> dict[UUID, Timed]:
+    if not rows:
+        return {}
+    times = [row.occurred_at for row in rows]
+    rows_found = model._default_manager.filter(
+        project_id=rows[0].project_id,
+        event_id__in=[row.event_id for row in rows],
+        # The times limit PostgreSQL to the right partitions.
+        occurred_at__range=(min(times), max(times)),
+    )
+    return {row.event_id: row for row in rows_found}

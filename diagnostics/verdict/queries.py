@@ -13,12 +13,12 @@ from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.deploys import observed_changes, reported_deploys
 from diagnostics.queries.busiest import ids_of
 from diagnostics.queries.call_counts import UNSAID
-from diagnostics.queries.events import payloads_of, window_for
+from diagnostics.queries.events import window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.conditions import narrow, term_params, within, write_terms
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
-from diagnostics.store.models import Event, EventPayload, Series
+from diagnostics.store.models import Event, EventPayload, Series, payloads_of
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor

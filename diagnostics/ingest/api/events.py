@@ -33,15 +33,7 @@ from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus
 from diagnostics.ingest.span_runs import record_calls
-from diagnostics.queries.events import (
-    EVENT_ORDER,
-    NO_ID,
-    Matching,
-    events_of,
-    matching,
-    payloads_of,
-    scan,
-)
+from diagnostics.queries.events import EVENT_ORDER, NO_ID, Matching, matching, scan
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
 from diagnostics.rest.bodies import Batch
@@ -52,7 +44,7 @@ from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.ranges import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
-from diagnostics.store.models import Event
+from diagnostics.store.models import Event, events_of, payloads_of
 from failsoft.answered import PostedAnswer, is_answered
 from failsoft.events import PostedEvent
 

@@ -6,9 +6,10 @@ import pytest
 
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import rate_series
-from diagnostics.queries.events import EVENT_ORDER, counts_by_series, events_of, payloads_of
+from diagnostics.queries.events import EVENT_ORDER, counts_by_series
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term
+from diagnostics.store.models import events_of, payloads_of
 from diagnostics.store.windows import align
 from tests.console import post_events
 from tests.diagnostics.builders import AT, degraded, succeeded, wire_event
