@@ -130,10 +130,10 @@ def feed_slices(
             alarm = evaluation.row if alarms is None else alarms.get(key)
             anew_since = _take_over(evaluation, detector, alarm)
         evaluation.result = describe(detector)
-        if not detector.has_success and measured is FIRST_ATTEMPTS:
+        is_young = not detector.has_success and measured is FIRST_ATTEMPTS
+        if is_young and not any(n for _, n in _minutes(evaluation.series, counted, RUNS).values()):
             # Senders of failures alone have no rate that could rise: no run ended.
-            if not any(n for _, n in _minutes(evaluation.series, counted, RUNS).values()):
-                evaluation.result = replace(evaluation.result, said=DetectorSignal.QUIET)
+            evaluation.result = replace(evaluation.result, said=DetectorSignal.QUIET)
         _keep_state(evaluation, detector, by_minute, anew_since)
 
 
