@@ -157,11 +157,7 @@ def _predicate(pattern: FixRule) -> str:
         case FixChange.REMOVED:
             return RULES.get(pattern.code, "is left out")
         case FixChange.RETYPED:
-            return _is_not(pattern.after, pattern.before)
+            shape, other = SHAPES.get(pattern.after), SHAPES.get(pattern.before)
+            return f"is {shape}, not {other}" if shape and other else FORM
         case _:
             return RULES.get(pattern.code, FORM)
-
-
-def _is_not(shape: ValueShape, other: ValueShape) -> str:
-    are_named = shape in SHAPES and other in SHAPES
-    return f"is {SHAPES[shape]}, not {SHAPES[other]}" if are_named else FORM

@@ -83,7 +83,10 @@ def _load(text: str, places: Places) -> dict[str, Any]:
         node = yaml.compose(text, _Loader)
         _refuse_aliases(text)
     except yaml.MarkedYAMLError as error:
-        raise WorkflowError([_from_yaml_error(error)]) from None
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else _START
+        message = error.problem or "this is not YAML"
+        raise WorkflowError([Located("", "not_yaml", message, *place)]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         message = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise WorkflowError([Located("", "not_yaml", message[:300], 1, 1)]) from None
@@ -172,9 +175,3 @@ def _locate(error: Violation, places: Places) -> Located:
     if error.code == "extra_forbidden":
         message = f"there is no key {path.rpartition('/')[2]} here"
     return Located(path, error.code, message, line, column)
-
-
-def _from_yaml_error(error: yaml.MarkedYAMLError) -> Located:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else _START
-    return Located("", "not_yaml", error.problem or "this is not YAML", line, column)

@@ -171,7 +171,15 @@ def receive_spans(
     # Lock the rows of runs in one order, to avoid deadlocks.
     drafts.sort(key=lambda item: item.correlation_id)
     with transaction.atomic():
-        drafts = _join_calls(_join_verdicts(project_id, drafts), project_id, receipt)
+        drafts = _join_verdicts(project_id, drafts)
+        # One draft per call: one that another span reported adds no event.
+        joined = join_calls(project_id, name_models(project_id, [item.draft for item in drafts]))
+        receipt.joined += joined.repeated
+        drafts = [
+            replace(item, draft=joined.drafts[index])
+            for index, item in enumerate(drafts)
+            if index in joined.drafts
+        ]
         _store(drafts, judge, key, keep_share)
         traces = {place.trace_id for place in places}
         responses = {place.response_id for place in places if place.response_id}
@@ -384,19 +392,6 @@ def _count(recorded: Recorded, event: PostedEvent, receipt: Receipt) -> None:
     receipt.duplicates += recorded.status is RecordStatus.DUPLICATE
     receipt.known += recorded.status is RecordStatus.CONFLICT
     receipt.time_marks.update([recorded.time_mark] if recorded.time_mark else [])
-
-
-def _join_calls(
-    drafted: list[_DraftedItem], project_id: int, receipt: Receipt
-) -> list[_DraftedItem]:
-    """Return one draft per call; a call that another span reported adds no event."""
-    joined = join_calls(project_id, name_models(project_id, [item.draft for item in drafted]))
-    receipt.joined += joined.repeated
-    return [
-        _DraftedItem(item.place, item.item, joined.drafts[index])
-        for index, item in enumerate(drafted)
-        if index in joined.drafts
-    ]
 
 
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:

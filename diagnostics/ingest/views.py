@@ -93,7 +93,7 @@ Row = Mapping[str, Any]
 def ingest(request: ConsoleRequest) -> HttpResponse:
     now, project_id = clock.now(), request.project.pk
     sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
-    rejects = rejects_of(project_id)
+    rejects, today = rejects_of(project_id), {"project_id": project_id, "day": now.date()}
     context: Mapping[str, Any] = {
         "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
         "not_understood": sum(row["day"].not_understood for row in keys),
@@ -105,7 +105,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "keys": keys[:KEYS_SHOWN],
         "parts": [*_heartbeats(now), _queue(now)],
         "lag": lag_seconds(project_id),
-        "usage": _usage(project_id, now),
+        "usage": Usage.objects.filter(**today).first() or Usage(**today),
         "rejects": [
             _reject_row(reject) for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
         ],
@@ -164,11 +164,6 @@ def _queue(now: datetime) -> PipelinePart:
     age = max((now - oldest).total_seconds(), 0)
     is_old = now - oldest > OLD_QUEUE
     return "Queue", "bad" if is_old else "good", f"oldest waiting {age:.0f} s"
-
-
-def _usage(project_id: int, now: datetime) -> Usage:
-    usage = Usage.objects.filter(project_id=project_id, day=now.date()).first()
-    return usage or Usage(project_id=project_id, day=now.date())
 
 
 def _source_rows(project_id: int, now: datetime) -> list[tuple[str, Sender | None, ItemCounts]]:

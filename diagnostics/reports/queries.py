@@ -111,7 +111,10 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     before = period.before().since
     scope = ReportScope(project.pk, period.since, period.until, before, selection.rollup_terms, now)
     at_end = read_statuses(project.pk, selection, now)
-    verdict = _verdict(scope, selection, at_end)
+    verdict = at_end.verdict
+    if scope.terms or not verdict.since:
+        # Nothing degrades at the end, or it is shared with what the terms leave out.
+        verdict = verdict_within(project.pk, selection, now)
     causes = map(_degradation, (verdict, *verdict.others))
     degrading = [cause for cause in causes if cause]
     incidents = _incidents_of(scope)
@@ -122,6 +125,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     ]
     groups, more_groups = _read_groups(scope)
     page = f"{reverse('now')}?{selection.query()}"
+    has_kind = any(term.field in ("kind", "outcome") for term in selection.terms)
     return ReportDocument(
         project=name_of(project.name),
         title=name_of(subject.title),
@@ -142,14 +146,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
         incidents=_incident_figures(incidents, dated),
         quality=_read_quality(scope),
-        remarks=[BEYOND] if _is_finer(selection) else [],
-    )
-
-
-def _is_finer(selection: Selection) -> bool:
-    """Whether a report's figures leave out a part of the filter."""
-    return selection.needs_events or any(
-        term.field in ("kind", "outcome") for term in selection.terms
+        remarks=[BEYOND] if selection.needs_events or has_kind else [],
     )
 
 
@@ -175,13 +172,6 @@ def _selection(subject: ReportSubject) -> Selection:
         end=period.until.astimezone(UTC),
         zone=period.zone.key,
     )
-
-
-def _verdict(scope: ReportScope, selection: Selection, at_end: StatusSet) -> Verdict:
-    """Return the shared verdict if something degrades at the end, else that of the range."""
-    if at_end.verdict.since and not scope.terms:
-        return at_end.verdict
-    return verdict_within(scope.project_id, selection, scope.now)
 
 
 def _degradation(verdict: Verdict) -> Degradation | None:
@@ -343,23 +333,20 @@ def _incident_figures(rows: Sequence[Incident], dated: Sequence[Incident]) -> In
 
 
 def _incident_entry(row: Incident) -> IncidentInPeriod:
+    # That given by a person, else by the verdict.
+    given = row.resolution_cause
+    cause = cause_of(row)
+    if given and given not in NO_CAUSES:
+        cause = f"Cause: {Incident.Cause(given).label}"
     return IncidentInPeriod(
         title=name_of(row.title),
         severity=row.severity,
-        cause=name_of(_reported_cause(row) or "No cause found", LONGEST_TEXT),
+        cause=name_of(cause or "No cause found", LONGEST_TEXT),
         onset=row.onset,
         ended_at=row.cleared_at,
         ending=_ending(row),
         url=reverse("incident", args=[row.pk]),
     )
-
-
-def _reported_cause(row: Incident) -> str:
-    """Return the cause given by a person, else by the verdict."""
-    cause = row.resolution_cause
-    if not cause or cause in NO_CAUSES:
-        return cause_of(row)
-    return f"Cause: {Incident.Cause(cause).label}"
 
 
 def _ending(row: Incident) -> str:

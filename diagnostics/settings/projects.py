@@ -50,22 +50,16 @@ def projects(request: ConsoleRequest) -> HttpResponse:
         messages.success(request, f"Project renamed to {after}.")
         return redirect("settings_projects")
     if create.is_bound and create.is_valid():
-        request.session[CHOSEN] = _create(request, create).slug
+        name, by = create.cleaned_data["name"], user_of(request)
+        with transaction.atomic():
+            project = Project.objects.create(slug=create.make_slug(), name=name)
+            # Its creator becomes its administrator.
+            Membership.objects.create(project=project, user=by, role=Membership.Role.ADMIN)
+            note(project.pk, by, "project.created", name, {"slug": project.slug})
+        messages.success(request, f"{name} created.")
+        request.session[CHOSEN] = project.slug
         return redirect("settings_projects")
     return show(request, "projects", {"rename": rename, "create": create}, "Projects")
-
-
-def _create(request: ConsoleRequest, form: ProjectForm) -> Project:
-    """Create a project; its creator becomes its administrator."""
-    name = form.cleaned_data["name"]
-    with transaction.atomic():
-        project = Project.objects.create(slug=form.make_slug(), name=name)
-        Membership.objects.create(
-            project=project, user=user_of(request), role=Membership.Role.ADMIN
-        )
-        note(project.pk, user_of(request), "project.created", name, {"slug": project.slug})
-    messages.success(request, f"{name} created.")
-    return project
 
 
 @login_required

@@ -84,12 +84,11 @@ def judge_document(
 def _texts(value: object, max_items: int, max_characters: int) -> tuple[str, ...]:
     """Return any value as a list of texts; items of other types become JSON."""
     items = value if isinstance(value, list) else [] if value is None else [value]
-    return tuple(_text(item)[:max_characters] for item in items[:max_items])
-
-
-def _text(item: object) -> str:
-    written = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-    return clean_text(written)
+    written = (
+        item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+        for item in items[:max_items]
+    )
+    return tuple(clean_text(text)[:max_characters] for text in written)
 
 
 # The key of a decision at any depth; parsing shows whether it is at the top level.

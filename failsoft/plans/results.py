@@ -38,7 +38,8 @@ def _read_rows(value: object, violations: Violations) -> tuple[str, list[Any] | 
 
 
 def _check_rows(prefix: str, rows: list[Any], violations: Violations) -> None:
-    metas = [index for index, row in enumerate(rows) if _is_meta(row)]
+    dicts = ((index, row) for index, row in enumerate(rows) if isinstance(row, dict))
+    metas = [index for index, row in dicts if row.get("step_id") == META_STEP_ID]
     _check_place_of_meta(prefix, rows, metas, violations)
     meta_indices = set(metas)
     steps = [(index, row) for index, row in enumerate(rows) if index not in meta_indices]
@@ -69,10 +70,6 @@ def _check_repeats(prefix: str, steps: list[tuple[int, Any]], violations: Violat
                 f"expected a unique id, got {quote(step_id)} again",
             )
         known_ids.add(step_id)
-
-
-def _is_meta(row: object) -> bool:
-    return isinstance(row, dict) and row.get("step_id") == META_STEP_ID
 
 
 def _check_place_of_meta(
