@@ -4,20 +4,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.db.models import (
-    CASCADE,
-    SET_NULL,
-    CheckConstraint,
-    ForeignKey,
-    Index,
-    Q,
-    UniqueConstraint,
-)
+from django.db.models import SET_NULL, CheckConstraint, ForeignKey, Index, Q, UniqueConstraint
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-    from diagnostics.accounts.models import Project
 
     Person = ForeignKey[User | None, User | None]
 
@@ -58,8 +48,3 @@ def choices_of(known: Iterable[str]) -> list[tuple[str, str]]:
 def person(*, blank: bool = True) -> "Person":
     """Return a foreign key to a user; null if there is none or the account was deleted."""
     return ForeignKey(settings.AUTH_USER_MODEL, SET_NULL, related_name="+", null=True, blank=blank)
-
-
-def of_project(related_name: str = "+") -> "ForeignKey[Project, Project]":
-    """Return a foreign key to the project; indexes that begin with it serve its joins."""
-    return ForeignKey("diagnostics.Project", CASCADE, related_name=related_name, db_index=False)

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from agents.jobs import Job
-from diagnostics.constraints import index, known, of_project, unique
+from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known, unique
 
 
 class DemoOrder(Job):
@@ -21,7 +22,7 @@ class DemoOrder(Job):
         DONE = "done"
         FAILED = "failed"
 
-    project = of_project("demo_orders")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="demo_orders", db_index=False)
     verb = models.CharField(max_length=8, choices=Verb)
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_default="running"

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, known, of_project, unique
+from diagnostics.constraints import check, choices_of, known, unique
 from diagnostics.web.charts.marks import Tone
 from failsoft.retry import policy
 
@@ -116,7 +116,7 @@ class ModelCheck(models.Model):
     language_model = models.OneToOneField(
         LanguageModel, models.CASCADE, primary_key=True, related_name="check_row"
     )
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     status = models.CharField(
         max_length=8, choices=Status, default=Status.ASKED, db_default="asked"
     )

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from agents.jobs import Job
-from diagnostics.constraints import index, known, of_project
+from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known
 
 
 class PurgeOrder(Job):
@@ -17,7 +18,9 @@ class PurgeOrder(Job):
         DONE = "done"
         REFUSED = "refused"
 
-    project = of_project("purge_orders")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="purge_orders", db_index=False
+    )
     correlation_id = models.CharField(max_length=200, blank=True, default="")
     deletes_project = models.BooleanField(default=False, db_default=False)
     # A worker has taken the order up by then, or its message is lost.

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, of_project, person, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 
 
@@ -102,7 +102,7 @@ class AuditEntry(models.Model):
 class Invitation(models.Model):
     """An invitation link, stored as the SHA-256 of its secret; `used_at` is set once."""
 
-    project = of_project("invitations")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="invitations", db_index=False)
     role = models.CharField(max_length=16, choices=Membership.Role)
     email = models.EmailField(blank=True, default="")
     token_hash = models.BinaryField(max_length=32, unique=True)
@@ -159,7 +159,7 @@ class SavedView(models.Model):
     owner changes it; when shared, every member of the project may open it.
     """
 
-    project = of_project("saved_views")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="saved_views", db_index=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
     name = RedactedCharField(max_length=100)
     page = models.CharField(max_length=64)

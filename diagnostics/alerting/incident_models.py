@@ -6,10 +6,11 @@ from typing import Any
 from django.db import models
 from django.db.models import Q
 
+from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, choices_of, index, known, of_project, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -39,7 +40,7 @@ class Incident(models.Model):
 
     State, Cause = IncidentState, IncidentCause
 
-    project = of_project("incidents")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
     title = models.CharField(max_length=300)
     state = models.CharField(max_length=16, choices=State, default=State.OPEN)
     severity = models.CharField(

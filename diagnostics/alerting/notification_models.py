@@ -6,9 +6,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, choices_of, index, known, of_project, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.web.charts.marks import Tone
 
@@ -28,7 +29,7 @@ class Channel(models.Model):
 
     Kind = ChannelKind
 
-    project = of_project("channels")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="channels", db_index=False)
     name = RedactedCharField(max_length=80)
     # What is sealed is bound to it: it stays when the name changes.
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
@@ -134,7 +135,9 @@ class Notification(models.Model):
 
     State = NotificationState
 
-    project = of_project("notifications")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="notifications", db_index=False
+    )
     channel = models.ForeignKey(
         Channel, models.CASCADE, related_name="notifications", db_index=False
     )

@@ -18,7 +18,7 @@ from diagnostics.alerting.states import (
     NoData,
     Severity,
 )
-from diagnostics.constraints import check, choices_of, index, known, of_project, person, unique
+from diagnostics.constraints import check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from diagnostics.selection.selection import keeps_all
 
@@ -166,7 +166,7 @@ class RuleDay(models.Model):
 class AlertSlot(models.Model):
     """An evaluated minute of a project; inserting the row claims the minute."""
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     slot = models.DateTimeField()
     at = models.DateTimeField()
     slices = models.PositiveIntegerField(default=0)

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import index, known, of_project, person, unique
+from diagnostics.accounts.models import Project
+from diagnostics.constraints import index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -26,7 +27,9 @@ class FailureGroup(models.Model):
 
     State = GroupState
 
-    project = of_project("failure_groups")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="failure_groups", db_index=False
+    )
     fingerprint = models.UUIDField()
     # The version of the fingerprint rule (diagnostics.store.fingerprints.VERSION).
     fingerprint_version = models.PositiveSmallIntegerField()

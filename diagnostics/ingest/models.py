@@ -7,7 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
-from diagnostics.constraints import index, known, of_project, unique
+from diagnostics.constraints import index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
 from diagnostics.redaction.fields import RedactedTextField
 
@@ -15,7 +15,9 @@ from diagnostics.redaction.fields import RedactedTextField
 class AgentSchema(models.Model):
     """A version of a node's schema; versions are immutable, and one is current."""
 
-    project = of_project("agent_schemas")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="agent_schemas", db_index=False
+    )
     node = models.CharField(max_length=63)
     version = models.CharField(max_length=200)
     json_schema = models.JSONField()
@@ -45,7 +47,7 @@ class SpanVerdict(models.Model):
     lives for minutes: its span takes it, or it becomes an event of its own.
     """
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
     received_at = models.DateTimeField()
@@ -71,7 +73,7 @@ class SpanCall(models.Model):
     Texts of the sender are stored as keys, for comparison only.
     """
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
     # Empty for the root of a trace.
@@ -110,7 +112,7 @@ class UnplacedCall(models.Model):
     A row is kept for a day, in which a late span can still change the run.
     """
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     correlation_id = models.TextField()
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
@@ -142,7 +144,7 @@ class UnplacedCall(models.Model):
 class AgentSpan(models.Model):
     """A call of an agent, within which attempts are counted. A row is kept for a day."""
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
     received_at = models.DateTimeField()
@@ -166,7 +168,7 @@ class AgentSpan(models.Model):
 class Deploy(models.Model):
     """A change of a release, prompt, schema or validator, or an observed change of the answerer."""
 
-    project = of_project("deploys")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
     at = models.DateTimeField()
     kind = models.CharField(
         max_length=20, choices=[(kind.value, kind.value) for kind in (*DeployKind, *ObservedKind)]
@@ -204,7 +206,7 @@ class Deploy(models.Model):
 class Answerer(models.Model):
     """A served model, upstream or fingerprint of a model, and when it was last seen."""
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of environment, provider, model and kind: texts may be too long for an index.
     slot = models.UUIDField()
     environment = models.TextField(null=True)
@@ -245,7 +247,7 @@ class SeriesName(models.Model):
     its spellings were one name.
     """
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in NameKind])
     key = models.TextField()
     name = models.TextField()
@@ -264,7 +266,7 @@ class SeriesName(models.Model):
 class KeyMinute(models.Model):
     """Items of one key and source in one minute; the sum over all slots counts."""
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=200, blank=True, default="")
     minute = models.DateTimeField()
@@ -344,7 +346,7 @@ class KeyBucket(models.Model):
 class Reject(models.Model):
     """A rejected request, or a rejected item of a batch."""
 
-    project = of_project("rejects")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="rejects", db_index=False)
     api_key = models.ForeignKey(
         ApiKey, models.SET_NULL, related_name="+", null=True, db_index=False
     )

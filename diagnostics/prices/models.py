@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, known, of_project, unique
+from diagnostics.accounts.models import Project
+from diagnostics.constraints import check, known, unique
 
 
 class PriceOrigin(models.TextChoices):
@@ -19,7 +20,7 @@ class Price(models.Model):
 
     Origin = PriceOrigin
 
-    project = of_project("prices")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
     provider = models.CharField(max_length=100)
     model = models.CharField(max_length=200)
     origin = models.CharField(max_length=8, choices=Origin, default=Origin.OWN)

@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, of_project, person, unique
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.redaction.redactor import find_own_rules, redact_found
 from failsoft.redaction import Redact
@@ -25,7 +25,9 @@ from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 class RedactionRule(models.Model):
     """A pattern under RE2 that is masked as `[REDACTED:kind]` in one project."""
 
-    project = of_project("redaction_rules")
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="redaction_rules", db_index=False
+    )
     name = RedactedCharField(max_length=80)
     pattern = models.CharField(max_length=500)
     kind = models.CharField(max_length=40)
@@ -60,7 +62,9 @@ class Rescrub(models.Model):
         DONE = "done"
         FAILED = "failed"
 
-    project = of_project("rescrubs")
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="rescrubs", db_index=False
+    )
     status = models.CharField(
         max_length=16, choices=Status, default=Status.RUNNING, db_default="running"
     )

@@ -8,8 +8,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics import clock
-from diagnostics.accounts.models import SavedView
-from diagnostics.constraints import check, index, known, of_project, person, unique
+from diagnostics.accounts.models import Project, SavedView
+from diagnostics.constraints import check, index, known, person, unique
 from diagnostics.selection.query_language import Query, write_query
 from diagnostics.selection.selection import read_selection
 
@@ -37,7 +37,9 @@ class Subscription(models.Model):
     For a saved view or a query; both empty means the whole project.
     """
 
-    project = of_project("subscriptions")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="subscriptions", db_index=False
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.CASCADE,
@@ -126,7 +128,7 @@ class Subscription(models.Model):
 class Report(models.Model):
     """The report of a period; created once for all identical subscriptions."""
 
-    project = of_project("reports")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
     title = models.CharField(max_length=200)
     query = models.TextField(blank=True, default="")
@@ -177,7 +179,7 @@ class ReportDelivery(models.Model):
 
     State = DeliveryState
 
-    project = of_project()
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     subscription = models.ForeignKey(
         Subscription, models.CASCADE, related_name="deliveries", db_index=False
     )

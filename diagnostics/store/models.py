@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import index, of_project, unique
+from diagnostics.constraints import index, unique
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
@@ -162,7 +162,9 @@ class EventIdentity(models.Model):
     """Distinguishes a duplicate from a conflict when an event id is repeated."""
 
     pk = models.CompositePrimaryKey("project", "event_id")
-    project = of_project()
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     content_hash = models.BinaryField(max_length=32)
@@ -182,7 +184,9 @@ class EventIdentity(models.Model):
 class Series(models.Model):
     """The unit of every rate: (environment, node, provider, model) of a project."""
 
-    project = of_project()
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     # md5 of the JSON array of the four: texts may be too long for an index.
     key = models.UUIDField()
     environment = models.TextField(null=True, blank=True)
@@ -205,7 +209,9 @@ class Series(models.Model):
 class Version(models.Model):
     """A combination of prompt version, schema, source, release, answerer, region, credential."""
 
-    project = of_project()
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     # md5 of the JSON array of the eight.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)

@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Case, Q, Value, When
 
-from diagnostics.constraints import index, known, of_project, unique
+from diagnostics.constraints import index, known, unique
 
 
 class RunOutcome(models.TextChoices):
@@ -110,7 +110,9 @@ class Assessment(models.Model):
     Joined to its run on read, since the run may arrive later.
     """
 
-    project = of_project()
+    project = models.ForeignKey(
+        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
+    )
     # Empty until its response is known.
     correlation_id = models.TextField(db_collation="C")
     source = models.TextField()

@@ -12,15 +12,18 @@ from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import LEAST_TRIALS, Chance, chance_of
-from diagnostics.constraints import of_project, person, unique
+from diagnostics.constraints import person, unique
 from diagnostics.verdict.wording import sentence_of, since_of, wire_form
 
 
 class VerdictMark(models.Model):
     """A rating of a verdict; the verdict is stored as it was shown."""
 
-    project = of_project("verdict_marks")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="verdict_marks", db_index=False
+    )
     cause = models.TextField()
     cause_value = models.TextField(blank=True, default="")
     since = models.DateTimeField()
