@@ -23,10 +23,7 @@ from failsoft.parsing.faults import ParseFault
 from failsoft.parsing.thinking import drop_thinking
 from failsoft.parsing.tracing import MAX_BYTES
 
-_STRUCTURED = re.compile(
-    r"\s*(?:(?:```|~~~)\w*\s*)?[{\[]|[\"']decision[\"']\s*:|\{\s*decision\s*[:=]"
-    r"|check_id[\"']?\s*[:=]"
-)
+_STRUCTURED = re.compile(r"[{\[]|[\"']decision[\"']\s*:|check_id[\"']?\s*[:=]")
 # An answer that is the whole output does not have this repair.
 _AROUND = "prose"
 

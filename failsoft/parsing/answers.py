@@ -60,7 +60,7 @@ def drop_block_quotes(text: str, ledger: RepairLedger) -> str:
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_OPENERS = re.compile(r"(?:(?:```|~~~)\w*\s*)?[\[{\s]+")
+_OPENERS = re.compile(r"(?:(?:```|~~~)\w*)?[\[{\s]+")
 _HOLDS_DOCUMENT = re.compile(r"[\ufeff\s>]*(?:(?:```|~~~)[\w-]*\s*)?[{\[]")
 _USUAL = frozenset({None, FinishClass.STOP, FinishClass.TOOL_CALLS, FinishClass.OTHER})
 MAX_TEXT = 1_000

@@ -44,7 +44,9 @@ _NEXT_CALL = re.compile(r"\s*</(?:\w+:)?tool_call>\s*<(?:\w+:)?tool_call>\s*")
 _LONGEST_MARK, _FURTHEST = 600, 20_000
 # Marks of turns and channels, which hold no text.
 _TURN = r"<\|[^|\n]{0,200}\|>|<｜[^<>\n]{0,80}｜>|</?s>|<(?:end_of_turn|start_of_turn|eos|bos|pad)>"
-_BLANK = re.compile(rf"(?:[\s{''.join(ODD_SPACES)}]|(?:`{{3,}}|~{{3,}})\w*|{_TURN})*")
+# A fence is a whole run of its sign: one read as several would be split in every possible way.
+_FENCE = r"(?:`{3,}(?!`)|~{3,}(?!~))\w*"
+_BLANK = re.compile(rf"(?:[\s{''.join(ODD_SPACES)}]|{_FENCE}|{_TURN})*")
 _LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
 # The end of a word and the beginning of the next; of fixed length, so that a search is linear.
 _WORDS = re.compile(r"[^\W\d_][^\W_]\W{0,3}\s\W{0,3}[^\W\d_]")

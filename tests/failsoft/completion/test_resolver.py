@@ -1,6 +1,7 @@
 """The resolver over every kind of thing a check leaves behind (s3, X-13)."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -293,3 +294,11 @@ def test_a_decision_on_a_condition_or_taken_back_is_never_complete(output: str) 
 )
 def test_what_is_no_condition_does_not_hold_back_a_decision(output: str) -> None:
     assert decide(None, output).decision is CheckDecision.COMPLETE
+
+
+@pytest.mark.parametrize("sign", [" ", "\n", "\t"])
+def test_a_mebibyte_of_blanks_before_a_word_is_undecidable_within_seconds(sign: str) -> None:
+    begun = time.process_time()
+    verdict = decide("#" + sign * 1_000_000 + "x")
+    assert verdict.cause is UndecidedCause.UNKNOWN_TEXT
+    assert time.process_time() - begun < 10
