@@ -55,7 +55,10 @@ def is_over(started_at: float, last_seen_at: float, now: float) -> bool:
 
 
 class SessionLimits:
-    """Ends expired sessions, records activity and client addresses, sets the time zone."""
+    """Ends expired sessions, records activity and client addresses, sets the time zone.
+
+    No cache keeps an answer that does not say whether it may be kept.
+    """
 
     def __init__(self, get_response: Respond) -> None:
         self.get_response = get_response
@@ -66,7 +69,9 @@ class SessionLimits:
         if response is not None:
             return response
         with from_address(address_of(request)), timezone.override(zone_for(request)):
-            return _with_project(request, self.get_response(request))
+            response = self.get_response(request)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return _with_project(request, response)
 
 
 def _with_project(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -151,7 +151,6 @@ def export_goal(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     goal = get_object_or_404(Goal, project=request.project, pk=goal_id)
     answer = JsonResponse(goal_record(goal), json_dumps_params={"indent": 2})
     answer["Content-Disposition"] = f'attachment; filename="goal-{goal.pk}.json"'
-    answer["Cache-Control"] = "private, no-store"
     return answer
 
 

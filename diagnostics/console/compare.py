@@ -103,7 +103,6 @@ def compare_csv(request: ConsoleRequest) -> HttpResponse:
     text = "".join(write_csv_file(CSV_COLUMNS, _rows(comparison)))
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="failsoft-compare.csv"'
-    answer["Cache-Control"] = "private, no-store"
     return answer
 
 

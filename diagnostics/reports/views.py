@@ -54,7 +54,6 @@ def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
     response = HttpResponse(render_html("report", _mail_context(letter, personal)))
     response["Content-Security-Policy"] = POLICY
     response["X-Frame-Options"] = "SAMEORIGIN"
-    response["Cache-Control"] = "private, no-store"
     return response
 
 

@@ -56,7 +56,6 @@ def export_audit(request: ConsoleRequest) -> HttpResponse:
     response = HttpResponse("".join(body), content_type=f"{kind}; charset=utf-8")
     name = f"audit-{chain or 'installation'}.{ending}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "private, no-store"
     return response
 
 

@@ -161,7 +161,6 @@ def _error_page(
     """Answer with another page than the one that was asked for."""
     context = {**frame_of(request), "page": page, "page_title": title, **shown}
     response = render(request, "page.html", context, status=status)
-    response["Cache-Control"] = "private, no-store"
     patch_vary_headers(response, ("HX-Request", OF_PAGE_HEADER, "Cookie"))
     return response
 
