@@ -70,7 +70,7 @@ def call_model(
 def note_reply(row: Attempt, reply: Reply, started: float) -> None:
     """Copy latency, usage and finish reason to the row; `started` is a time of `time.monotonic`."""
     row.latency_ms = round((time.monotonic() - started) * 1000)
-    row.transport_retries = reply.retries
+    row.transport_retries += reply.retries
     if reply.completion is not None:
         row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
         row.input_tokens = reply.completion.input_tokens
@@ -108,7 +108,7 @@ class AttemptRows:
         takes_temperature = self.goal.planner_model.provider.takes_temperature
         with transaction.atomic():
             self.claim.renew()
-            return Attempt.objects.create(
+            row = Attempt(
                 project_id=self.goal.project_id,
                 goal=self.goal,
                 node=self.node,
@@ -128,6 +128,11 @@ class AttemptRows:
                 withheld_patterns=list(withheld) if attempt.number == 1 else [],
                 called_at=clock.now(),
             )
+            # Those of the calls after which the goal was postponed.
+            name = self.retries_name(row)
+            row.transport_retries = working_store.get_named(self.goal, [name]).get(name, 0)
+            row.save()
+        return row
 
     def end(self, row: Attempt, unknown_tools: UnknownTools | None = None) -> None:
         """Store the row and its event; the caller's transaction holds both and the fence."""
@@ -188,3 +193,7 @@ class AttemptRows:
     def answer_name(self, row: Attempt) -> str:
         """Return the name of a valid answer in the working store."""
         return f"answer:{row.cycle}:{row.node}"
+
+    def retries_name(self, row: Attempt) -> str:
+        """Return the name of the transport retries so far of a postponed attempt."""
+        return f"retries:{row.cycle}:{row.node}:{row.attempt}"

@@ -197,6 +197,7 @@ class _Shell:
             error=str(error),
             wait_seconds=wait,
         )
+        self.rows.keep(self.rows.retries_name(row), row.transport_retries + 1)
         row.delete()
         return CallFailed(error.error_type, wait)
 

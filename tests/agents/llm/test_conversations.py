@@ -85,8 +85,8 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
         Course((VALID,), "ok_first", retries=1),
     ),
     "429 that asks for a wait that the goal has time for, then good": (
-        [Fault(429, "20"), Say(GARBAGE), Fault(429, "7"), Say(PLAN)],
-        Course((invalid("not_json"), VALID), "repaired"),
+        [Fault(429, "20"), Say(GARBAGE), Fault(429, "7"), Fault(429, "8"), Say(PLAN)],
+        Course((invalid("not_json"), VALID), "repaired", retries=3),
     ),
     "429 that asks for too long a wait": (
         [Fault(429, "3600")],
@@ -94,7 +94,7 @@ CONVERSATIONS: dict[str, tuple[list[Turn], Course]] = {
     ),
     "429 that names no time, then good": (
         [Fault(429), Fault(429), Fault(429), Say(PLAN)],
-        Course((VALID,), "ok_first"),
+        Course((VALID,), "ok_first", retries=3),
     ),
     "503 twice, then good": (
         [Fault(503), Fault(503), Say(PLAN)],
