@@ -13,7 +13,8 @@ import numpy as np
 from numpy.random import default_rng
 
 from bench.database import say
-from diagnostics.analysis.detectors.change import MINUTE, Fire
+from diagnostics.analysis.detectors.change import MINUTE
+from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, ProjectDetectors
 from diagnostics.analysis.statistics import wilson_interval
 
@@ -112,37 +113,48 @@ def draw(kind: Kind, seed: int) -> tuple[float, list[tuple[int, int, int]]]:
     return rise, list(zip(told.tolist(), calls[told].tolist(), failed[told].tolist(), strict=True))
 
 
-def first_fire(rise: float, minutes: Iterable[tuple[int, int, int]]) -> Fire | None:
-    """Return the first alarm after a rise, of a series that is one of many."""
-    project = ProjectDetectors(1, SERIES_OF_A_PROJECT)
+def onsets_of(rise: float, minutes: Iterable[tuple[int, int, int]]) -> tuple[Onset, Onset] | None:
+    """Return the onset of the first alarm after a rise, as it fires and as it is known in the end.
+
+    The series is one of many; None if it does not fire.
+    """
+    project, fired = ProjectDetectors(1, SERIES_OF_A_PROJECT), None
     for at, calls, failed in minutes:
         fire = project.feed(0, at * MINUTE, calls, failed)
+        if fire is not None and fired is not None:
+            break
         if fire is not None and fire.cleared is None and at >= int(rise):
-            return fire
-    return None
+            fired = fire
+    return fired and (fired.onset, project[0].fires[-1].onset)
 
 
 def print_onsets(kinds: Sequence[Kind], seeds: range) -> None:
     """Print, for each kind of traffic and for all, how many intervals hold the rise."""
     say(f"onsets of {len(seeds)} rises a kind; minutes are medians")
-    say(f"{'kind':36}{'held':>9}{'Wilson':>16}{'early':>7}{'late':>6}{'width':>7}{'off':>6}")
-    total = [_print_kind(kind, seeds) for kind in kinds]
-    held, seen = (sum(column) for column in zip(*total, strict=True))
-    say(f"{'all':36}{_share(held, seen)}")
+    columns = f"{'held':>9}{'Wilson':>16}{'early':>7}{'late':>6}{'width':>7}{'off':>6}"
+    say(f"{'as it fires':36}{columns}   |{'in the end':>9}{columns[9:]}")
+    totals = [_print_kind(kind, seeds) for kind in kinds]
+    first, last, seen = (sum(column) for column in zip(*totals, strict=True))
+    say(f"{'all':36}{_share(first, seen)}{'':26}   |{_share(last, seen)}")
 
 
-def _print_kind(kind: Kind, seeds: range) -> tuple[int, int]:
+def _print_kind(kind: Kind, seeds: range) -> tuple[int, int, int]:
     drawn = (draw(kind, seed) for seed in seeds)
-    found = [
-        (rise * MINUTE, fire.onset) for rise, made in drawn if (fire := first_fire(rise, made))
-    ]
-    early = sum(onset.high < rise for rise, onset in found)
-    late = sum(onset.low > rise for rise, onset in found)
-    width = median((onset.high - onset.low) / MINUTE for _, onset in found)
-    off = median(abs(onset.at - rise) / MINUTE for rise, onset in found)
-    held = len(found) - early - late
-    say(f"{kind.name:36}{_share(held, len(found))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}")
-    return held, len(found)
+    found = [(rise, onsets) for rise, made in drawn if (onsets := onsets_of(rise, made))]
+    rises = [rise * MINUTE for rise, _ in found]
+    columns, held = [], []
+    for each in zip(*(onsets for _, onsets in found), strict=True):
+        told = list(zip(rises, each, strict=True))
+        early = sum(onset.high < rise for rise, onset in told)
+        late = sum(onset.low > rise for rise, onset in told)
+        width = median((onset.high - onset.low) / MINUTE for onset in each)
+        off = median(abs(onset.at - rise) / MINUTE for rise, onset in told)
+        held.append(len(told) - early - late)
+        columns.append(
+            f"{_share(held[-1], len(told))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}"
+        )
+    say(f"{kind.name:36}{'   |'.join(columns)}")
+    return held[0], held[1], len(found)
 
 
 def _share(held: int, seen: int) -> str:

@@ -4,7 +4,8 @@
    failures of the series and of its project tell. An hour is learned when nothing is suspected.
 2. What is feared (`alternative`) gathers evidence against that, look by look; an alarm is the
    evidence that would be false once a week in the whole project.
-3. Since when is the posterior of the change over the latest stretches (`onset`), as it fires.
+3. Since when is the posterior of the change over the latest stretches (`onset`): as it fires, and
+   again each time that twice as many failures are known since then.
 4. It clears by the same likelihoods turned round (`recovery`): as usual over as bad as it was.
 """
 
@@ -36,6 +37,8 @@ RESTLESS, MOST_PENDING = 2.5, 24
 KNOWN_SECONDS, NEW_SECONDS, ACCEPTED_CALLS, ACCEPTED_SHARE = 3 * DAY, DAY, 50, 0.8
 """After so long at a level it is the usual one; sooner where nothing was known before."""
 SHOWN_CALLS, SHOWN_SECONDS = 50, 1800
+MOST_REFINED = 24
+"""Failures since the onset up to which it is found again: of more, an alarm knows it well."""
 WATCHED_SERIES = 7
 """Series of a project up to which one is watched by as much less evidence."""
 
@@ -180,24 +183,40 @@ class ChangeDetector:
 
     def _fire(self, at: float, usual: Usual) -> Fire:
         """Fire, learn what lies before the onset, and drop what was suspected."""
-        learned = self.learned
-        background = background_of(self._stretches, learned, self._past(), usual)
-        onset = find_onset(self._stretches, background)
+        learned, onset = self.learned, self._find_onset(usual)
         pending, learned.pending = learned.pending, []
         for hour in pending:
             if (hour.hour + 1) * HOUR <= onset.at:
                 learned.learn(hour)
         return self._raise(at, onset)
 
+    def _find_onset(self, usual: Usual) -> Onset:
+        background = background_of(self._stretches, self.learned, self._past(), usual)
+        return find_onset(self._stretches, background)
+
+    def _refine(self, fire: Fire, failed: int, usual: Usual) -> None:
+        """Find the onset of an alarm again, if with so many more twice as many failures are known."""
+        known = round(self._bad.failed)
+        is_doubled = known.bit_length() > (known - failed).bit_length()
+        if not is_doubled or known > MOST_REFINED or self._bad.calm > 0:
+            return
+        onset = self._find_onset(usual)
+        if onset.at < fire.at and onset.high - onset.low < fire.onset.high - fire.onset.low:
+            self.fires[-1] = fire._replace(onset=onset)
+            self._count_since(onset)
+
     def _raise(self, at: float, onset: Onset) -> Fire:
         self.fires.append(fire := Fire(at, onset))
-        burst = latest_burst(self._stretches, onset.at)
-        self._burst, self._settled = burst.begin, self._bad_since(onset.at, burst.begin)
-        self._bad = self._bad_since(onset.at)
+        self._count_since(onset)
         learned = self.learned.failed, self.learned.calls
         before = [stretch for stretch in self._stretches if stretch.end <= onset.at]
         self._before = learned if learned[1] >= LEAST_TRIALS else _sum(before)
         return fire
+
+    def _count_since(self, onset: Onset) -> None:
+        burst = latest_burst(self._stretches, onset.at)
+        self._burst, self._settled = burst.begin, self._bad_since(onset.at, burst.begin)
+        self._bad = self._bad_since(onset.at)
 
     def _bad_since(self, onset: float, until: float = inf) -> Badness:
         bad = _sum(
@@ -221,6 +240,7 @@ class ChangeDetector:
         if is_level and at - fire.at >= long:
             self.learned.move(bad.failed / 2, bad.calls / 2)
             return self.end(at, is_usual=True)
+        self._refine(fire, new.failed, usual)
         return None
 
     def state(self) -> dict[str, Any]:

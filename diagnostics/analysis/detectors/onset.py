@@ -7,7 +7,8 @@
    by the noise of the series. In the hour of the change a rise may be yet to reach its full height.
 3. A stretch in which the rate changes has calls of both kinds, as evenly spread as all others.
 4. Median and 95 % interval are read from the sum over noise, usual rates and rises. A gap between
-   calls widens the interval by itself: all moments in it are as likely.
+   calls widens the interval by itself: all moments in it are as likely. Nothing fails in a gap: the
+   onset is the first call after it.
 """
 
 from bisect import bisect_right
@@ -119,7 +120,8 @@ def find_onset(stretches: Sequence[CountedStretch], background: Background) -> O
     total = sum(weight for *_, weight in parts)
     outside = (1 - COVERED) / 2
     low, at, high = (_quantile(parts, total * q) for q in (outside, 0.5, 1 - outside))
-    return Onset(at, low, high)
+    called = next(stretch for stretch in stretches if stretch.end >= at)
+    return Onset(max(at, called.at), low, max(high, called.at))
 
 
 def _moments(stretches: Sequence[CountedStretch]) -> Iterator[tuple[float, float]]:

@@ -68,3 +68,16 @@ def test_a_rise_that_takes_minutes_begins_before_it_reaches_its_height() -> None
     stretches = [CountedStretch(at * MINUTE, MINUTE, 10, bad) for at, bad in enumerate(failed)]
     onset = find_onset(stretches, Background([0.01] * len(failed), 0.1, 0.0, [(0.01, 0.0)]))
     assert 38 * MINUTE < onset.low < onset.at < 46 * MINUTE
+
+
+def test_what_begins_between_two_nightly_batches_begins_with_the_second() -> None:
+    day, batch = 24 * 60 * MINUTE, range(40)
+    stretches = [
+        CountedStretch(night * day + at * MINUTE, MINUTE, 3, night == 2 and at % 3 > 0)
+        for night in range(3)
+        for at in batch
+    ]
+    background = Background([0.01] * len(stretches), 0.1, 0.0, [(0.01, 0.0)])
+    onset = find_onset(stretches, background)
+    assert onset.low < 1.2 * day
+    assert 2 * day <= onset.at <= onset.high < 2 * day + 5 * MINUTE

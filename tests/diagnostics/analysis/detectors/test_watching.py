@@ -53,6 +53,20 @@ def test_the_onset_is_near_the_truth(seed: str) -> None:
     assert fire.at - 7 * DAY < HOUR
 
 
+@pytest.mark.parametrize("seed", ["one", "two", "three"])
+def test_the_onset_of_few_calls_is_known_better_after_some_more(seed: str) -> None:
+    """With three calls an hour an alarm knows a few bad ones; half a day later there are more."""
+    calls = list(traffic(seed, 3, (14 * DAY, 0.02), (DAY / 2, 0.6)))
+    detector, fired = ChangeDetector(), None
+    for at, failed in calls:
+        fired = detector.feed(at, 1, failed) or fired
+    assert fired is not None
+    first, last = fired.onset, detector.fires[-1].onset
+    assert detector.fires[-1].at == fired.at
+    assert last.high - last.low < (first.high - first.low) / 2
+    assert last.low < 14 * DAY < last.high
+
+
 def test_healthy_weeks_stay_quiet() -> None:
     assert not fires((21 * DAY, 0.03), rate=30, seed="healthy")
 
