@@ -150,9 +150,7 @@ def _print_kind(kind: Kind, seeds: range) -> tuple[int, int, int]:
         width = median((onset.high - onset.low) / MINUTE for onset in each)
         off = median(abs(onset.at - rise) / MINUTE for rise, onset in told)
         held.append(len(told) - early - late)
-        columns.append(
-            f"{_share(held[-1], len(told))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}"
-        )
+        columns.append(f"{_share(held[-1], len(told))}{early:7d}{late:6d}{width:7.0f}{off:6.1f}")
     say(f"{kind.name:36}{'   |'.join(columns)}")
     return held[0], held[1], len(found)
 

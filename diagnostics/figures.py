@@ -94,6 +94,10 @@ def plural(number: int, noun: str, nouns: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def all_of(number: int) -> str:
+    return "both" if number == 2 else f"all {number:,}"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Format the first names, and how many more there are."""
     more = len(names) - most

@@ -4,7 +4,7 @@ Both parts of a mail use only these lines, so that they cannot differ.
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import (
+    all_of,
     count,
     duration,
     listed,
@@ -87,10 +88,12 @@ def _whose(document: ReportDocument) -> str:
     judged = [m for m in document.models if status_of(m) is SeriesState.OK]
     if not judged:
         return "no model with enough runs"
+    if not _have_past(judged):
+        return "no baseline yet"
     return (
         f"{judged[0].name.rpartition('/')[2][:LONGEST_MODEL]} within baseline"
         if len(judged) == 1
-        else f"all {len(judged)} models within baseline"
+        else f"{all_of(len(judged))} models within baseline"
     )
 
 
@@ -237,12 +240,19 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         runs = plural(bad[0].runs, "run")
         text = f"{share} of {runs} degraded{_failed_calls(bad[0])}"
         return f"{bad[0].name} is {against}:", f"{text}{others}."
-    judged = sum(status_of(model) is SeriesState.OK for model in document.models)
+    well = [model for model in document.models if status_of(model) is SeriesState.OK]
+    judged = len(well)
     if not judged:
         return "Too few runs to judge:", f"a model is judged from {LEAST_TRIALS} runs on."
+    if not _have_past(well):
+        return "No baseline yet:", "there are no runs from before this period to compare with."
     if judged == 1:
         return "The model is within its baseline.", ""
-    return f"All {judged} models are within their baselines.", ""
+    return f"{all_of(judged).capitalize()} models are within their baselines.", ""
+
+
+def _have_past(models: Iterable[ModelFigures]) -> bool:
+    return any(model.runs_usual or model.runs_before for model in models)
 
 
 def _failed_calls(model: ModelFigures) -> str:

@@ -28,7 +28,7 @@ from diagnostics.verdict.curves import (
 )
 from diagnostics.verdict.findings import find_causes, is_shifted
 from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing, calls_by
-from diagnostics.verdict.pooled import onset_of_kinds, suspect
+from diagnostics.verdict.pooled import onset_of_kinds, past_of, suspect
 from diagnostics.verdict.rates import CellBaseline
 
 WEEK = timedelta(days=7)
@@ -81,6 +81,8 @@ class Diagnosis:
     touched: frozenset[SeriesKey] = frozenset()
     hit: Sequence[CountCell] = field(default=(), repr=False)
     before: Sequence[CountCell] = field(default=(), repr=False)
+    is_new: bool = False
+    """Whether no call is older than the latest day: nothing is known of what is usual."""
     shifted: bool = False
     """Whether the rate rose only because calls moved to series with higher baselines."""
 
@@ -102,7 +104,11 @@ def judge_range(
         onsets, is_well = suspect(counts.cells, counts.curves, counts.stretch, over and over[1])
     lows = [onset.low - DAY for onset in onsets.values()]
     longer = replace(requested, since=min([requested.since, *lows]))
-    return judge(count(stretch_of(longer)), onsets, over, fired, is_well=is_well)
+    diagnoses = judge(count(stretch_of(longer)), onsets, over, fired, is_well=is_well)
+    if fired or onsets:
+        return diagnoses
+    is_new = not counts.cells(*past_of(counts.stretch))
+    return [replace(diagnosis, is_new=is_new) for diagnosis in diagnoses]
 
 
 def judge(

@@ -135,9 +135,8 @@ def suspect(
     curves = curves_in(hours, None)
     if not curves:
         return {}, True
-    hour = floor(until - timedelta.resolution, HOUR)
-    begins = [hour - reach for reach in REACHES]
-    bounds = [begins[-1] - WEEK, *reversed(begins), until]
+    begins = _begins(until)
+    bounds = [past_of(stretch)[0], *reversed(begins), until]
     parts = without_failure_only(*(cells(begin, end) for begin, end in pairwise(bounds)))[::-1]
     sums = [_sums(tuple(part)) for part in parts]
     strengths = (
@@ -165,6 +164,17 @@ def suspect(
         if best.is_over(cells(floor(onset.at, HOUR), begin), latest):
             return {}, True
     return dict.fromkeys(touched, onset), False
+
+
+def _begins(until: datetime) -> list[datetime]:
+    hour = floor(until - timedelta.resolution, HOUR)
+    return [hour - reach for reach in REACHES]
+
+
+def past_of(stretch: Stretch) -> tuple[datetime, datetime]:
+    """Return from when to when calls were made that tell what is usual."""
+    begin = _begins(stretch.window.until)[-1]
+    return begin - WEEK, begin
 
 
 def is_called_no_more(

@@ -37,6 +37,7 @@ from diagnostics.verdict.wording import (
     calm_words,
     describe_calm,
     describe_degradation,
+    describe_new,
     describe_unsure,
     write_sentence,
 )
@@ -89,7 +90,12 @@ def verdict_of(
     if first.since is None and first.finding.cause is Cause.NOT_ENOUGH_DATA:
         return Verdict("not_enough_data", describe_unsure(first.calls), first.finding)
     if first.since is None:
-        return Verdict("ok", describe_calm(first.models, first.calls, first.over), first.finding)
+        words = (
+            describe_new(first.calls)
+            if first.is_new and not first.over
+            else describe_calm(first.models, first.calls, first.over)
+        )
+        return Verdict("ok", words, first.finding)
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
     return replace(verdict, others=[diagnosis for diagnosis in rest if diagnosis.since])
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.analysis.status import SeriesState
-from diagnostics.figures import plural, rate_percent, write_moment
+from diagnostics.figures import all_of, plural, rate_percent, write_moment
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
@@ -262,7 +262,7 @@ NO_CAUSE = "Not enough data to name a cause."
 
 def calm_words(models: int) -> Sentence:
     """Return the sentence for models within their baseline."""
-    subject = {1: "The model is", 2: "Both models"}.get(models, f"All {models} models")
+    subject = "The model is" if models == 1 else f"{all_of(models).capitalize()} models"
     return Sentence(f"{subject} within baseline", None, ".", ())
 
 
@@ -278,6 +278,12 @@ def describe_calm(
     if over:
         reason = (f"{evaluated} A degradation from ", over[0], " to ", over[1], " has ended.")
     return replace(calm_words(models), reason=reason)
+
+
+def describe_new(calls: int) -> Sentence:
+    """Return the sentence for calls that nothing older can be compared with."""
+    reason = f"{plural(calls, 'call')} evaluated, none of them older than a day."
+    return Sentence("No baseline yet", None, ".", (reason,))
 
 
 def describe_unsure(calls: int) -> Sentence:

@@ -99,8 +99,19 @@ def test_s0_57_first_line_names_model_rate_and_kind(
 
 
 def test_all_within_baseline_is_said(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 60, 0, at - timedelta(days=3))
     post_runs(project, 60, 0, at)
     assert "The model is within baseline" in page(client)
+
+
+def test_on_its_first_day_a_project_has_no_baseline(
+    client: Client, project: Project, at: datetime
+) -> None:
+    post_runs(project, 30, 30, at)
+    html = page(client)
+    assert "No baseline yet" in html
+    assert "60 calls evaluated, none of them older than a day." in html
+    assert "within baseline" not in html
 
 
 def test_few_runs_are_not_enough_data(client: Client, project: Project, at: datetime) -> None:
@@ -118,6 +129,7 @@ def test_empty_project_shows_what_would_fill_it(client: Client) -> None:
 
 
 def test_filters_hold_for_every_number(client: Client, project: Project, at: datetime) -> None:
+    post_runs(project, 30, 0, at - timedelta(days=3), model="calm")
     post_runs(project, 30, 0, at, model="calm")
     post_runs(project, 0, 30, at, model="broken", environment="prod")
     html = page(client, "?model=calm")

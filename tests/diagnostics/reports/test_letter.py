@@ -262,9 +262,14 @@ def test_s15_names_are_one_line_and_cut() -> None:
             "a/b is new and to be watched:",
         ),
         ({"models": [make_model("a/b", 0.02)]}, "good", "The model is within its baseline."),
+        (
+            {"models": [make_model("a/b", 0.02, runs_usual=0, runs_before=0)]},
+            "good",
+            "No baseline yet:",
+        ),
         ({"models": [], "total": NOTHING}, "quiet", "No run ended in this period."),
     ],
-    ids=["degrading", "watch", "new", "calm", "nothing"],
+    ids=["degrading", "watch", "new", "calm", "first", "nothing"],
 )
 def test_the_verdict_has_a_tone_and_a_first_half(
     changes: dict[str, Any], tone: str, said: str

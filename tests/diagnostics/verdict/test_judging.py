@@ -211,11 +211,12 @@ def test_a_rate_counts_from_its_onset_on_within_the_hour(project: Project) -> No
     post_runs(project, 300, 0, half_past - timedelta(days=2), model="a")
     # The hour of the onset is well for its first half.
     post_runs(project, 60, 0, half_past - timedelta(minutes=11), model="a")
-    post_runs(project, 0, 40, half_past + timedelta(minutes=9), model="a")
+    first_bad = half_past + timedelta(minutes=9)
+    post_runs(project, 0, 40, first_bad, model="a")
     post_runs(project, 5, 15, clock.now() - timedelta(minutes=15), model="a")
     verdict = judged(project, clock.now())
     assert verdict.since is not None
-    assert abs(verdict.since - half_past) < timedelta(minutes=2)
+    assert abs(verdict.since - first_bad) < timedelta(minutes=2)
     assert verdict.rate is not None
     assert (verdict.rate.bad, verdict.rate.total) == (55, 60)
 
