@@ -98,6 +98,11 @@ def repeated_attempts(project_id: int, now: datetime) -> int:
     return int(count)
 
 
+def unique_values(project_id: int, now: datetime) -> list[tuple[str, int, int]]:
+    """Return the fields with a value of its own for nearly each call: name, values, calls."""
+    return list(fetch(statement("unique_values"), {"project": project_id, "since": now - DAY}))
+
+
 def sentences_of(marks: Mapping[str, int]) -> Mapping[TimeMark, str]:
     """Return a sentence for each mark that new items have."""
     return {

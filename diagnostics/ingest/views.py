@@ -21,7 +21,7 @@ from diagnostics.accounts.projects import place_of_key
 from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
-from diagnostics.ingest.item_warnings import repeated_attempts, unchecked_of
+from diagnostics.ingest.item_warnings import repeated_attempts, unchecked_of, unique_values
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Reject, Usage
 from diagnostics.ingest.recording import record
@@ -98,6 +98,7 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
         "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
         "not_understood": sum(row["day"].not_understood for row in keys),
         "repeated": repeated_attempts(project_id, now),
+        "unique": unique_values(project_id, now),
         "ahead": sum(row["day"].ahead for row in keys),
         "late": sum(row["day"].late for row in keys),
         "sources": sources[:SOURCES_SHOWN],

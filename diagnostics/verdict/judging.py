@@ -73,6 +73,8 @@ class Diagnosis:
     finding: Finding
     calls: int = 0
     models: int = 0
+    unrated: int = 0
+    """Failures whose senders report no success: they have no rate."""
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
@@ -276,6 +278,8 @@ def _calm_diagnosis(curves: Curves, over: Over | None, *, is_well: bool) -> Diag
     # Senders of failures alone tell nothing of what goes well.
     well = {series: curve for series, curve in curves.items() if curve.has_success}
     calls = sum(sum(curve.calls) for curve in well.values())
+    unrated = sum(sum(curve.calls) for curve in curves.values()) - calls
     models = len({(series.provider, series.model) for series in well})
     enough = calls >= LEAST_CALLS and is_well
-    return Diagnosis(Finding(None if enough else Cause.NOT_ENOUGH_DATA), calls, models, over=over)
+    cause = None if enough else Cause.NOT_ENOUGH_DATA
+    return Diagnosis(Finding(cause), calls, models, unrated, over=over)

@@ -88,7 +88,7 @@ def verdict_of(
     count = cache(partial(StoredCounts, project_id, counted, series=series))
     first, *others = judge_range(requested, count, onsets, over)
     if first.since is None and first.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return Verdict("not_enough_data", describe_unsure(first.calls), first.finding)
+        return Verdict("not_enough_data", describe_unsure(first.calls, first.unrated), first.finding)
     if first.since is None:
         words = (
             describe_new(first.calls)

@@ -286,10 +286,13 @@ def describe_new(calls: int) -> Sentence:
     return Sentence("No baseline yet", None, ".", (reason,))
 
 
-def describe_unsure(calls: int) -> Sentence:
-    """Return the sentence for too few calls or failures."""
-    note = "The rate may be above baseline; there are too few failures to tell."
-    reason = f"{plural(calls, 'call')} evaluated." if calls < LEAST_CALLS else note
+def describe_unsure(calls: int, unrated: int = 0) -> Sentence:
+    """Return the sentence for too few calls or failures, or for failures without a rate."""
+    reason = "The rate may be above baseline; there are too few failures to tell."
+    if calls < LEAST_CALLS:
+        reason = f"{plural(calls, 'call')} evaluated."
+        if unrated:
+            reason += f" {plural(unrated, 'failure')} of senders that report no success: no rate."
     return replace(UNSURE, reason=(reason,))
 
 

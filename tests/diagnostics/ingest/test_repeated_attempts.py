@@ -1,4 +1,4 @@
-"""Retries that are not numbered count as first passes: the page of data says so."""
+"""Retries that are not numbered, and values that no two calls share: the page of data says so."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.ingest.item_warnings import repeated_attempts
+from diagnostics.ingest.item_warnings import repeated_attempts, unique_values
 from diagnostics.ingest.recording import record
 from failsoft.events import PostedEvent
 from tests.console import make_member
@@ -44,3 +44,30 @@ def test_calls_are_counted_that_repeat_the_number_of_a_bad_answer(
     client.force_login(make_member(project))
     page = client.get("/ingest/").content.decode()
     assert ("Repeated attempt numbers" in page) is (repeated > 0)
+
+
+@pytest.mark.parametrize(
+    ("sharing", "told"),
+    [
+        pytest.param(1, [("prompt_version", 60, 60)], id="a hash of each text"),
+        pytest.param(3, [], id="shared by three calls"),
+        pytest.param(60, [], id="one version"),
+    ],
+)
+def test_fields_are_named_of_which_hardly_two_calls_share_a_value(
+    project: Project, client: Any, sharing: int, told: list[tuple[str, int, int]]
+) -> None:
+    begin = clock.now() - timedelta(minutes=5)
+    calls = [
+        succeeded(
+            occurred_at=(begin + place * SECOND).isoformat(),
+            correlation_id=f"run-{place}",
+            prompt_version=f"v{place // sharing}",
+        )
+        for place in range(60)
+    ]
+    record(project.pk, [PostedEvent.model_validate(call) for call in calls])
+    assert unique_values(project.pk, clock.now()) == told
+    client.force_login(make_member(project))
+    page = client.get("/ingest/").content.decode()
+    assert ("Values of single calls" in page) is bool(told)

@@ -54,6 +54,12 @@ def test_what_is_over_is_told_with_its_times() -> None:
     )
 
 
+def test_failures_of_senders_that_report_no_success_are_said_to_have_no_rate() -> None:
+    assert describe_unsure(0, 48).text == (
+        "Not enough data. 0 calls evaluated. 48 failures of senders that report no success: no rate."
+    )
+
+
 def test_a_sentence_is_kept_in_parts_and_read_back() -> None:
     deploy = SINCE - timedelta(hours=5)
     told = describe_degradation("anthropic/haiku", RATE, SINCE, FOUND, deploy)
