@@ -186,7 +186,9 @@ def test_only_valid_answers_end_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reader_that_leaves_and_an_interrupt_end_it_without_a_traceback(
     end: str, code: int
 ) -> None:
-    command = [sys.executable, "-m", "failsoft.command", "parse"]
+    # What runs in the background of a shell ignores interrupts, and so do its children.
+    interruptible = ["env", "--default-signal=INT"]
+    command = [*interruptible, sys.executable, "-m", "failsoft.command", "parse"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=TOP, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
