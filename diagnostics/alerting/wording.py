@@ -75,9 +75,10 @@ def slice_words(values: Slice) -> str:
         return f"source {values['source'] or 'unknown'}"
     model = "/".join(values[name] or "unknown" for name in ("provider", "model") if name in values)
     node = (values.get("node") or "").replace("_", " ")
-    place = f"in {values['environment'] or 'no environment'}" if "environment" in values else ""
+    place = f"in {values['environment']}" if values.get("environment") else ""
     rest = " ".join(part for part in (node, place) if part)
-    return ", ".join(part for part in (model, rest) if part) or "all calls"
+    nothing = "unknown environment" if "environment" in values else "all calls"
+    return ", ".join(part for part in (model, rest) if part) or nothing
 
 
 def name_slices(slices: Iterable[Slice]) -> list[str]:

@@ -176,6 +176,14 @@ LATEST, FRESH, MOST_TICKS = 10, 5, 12
 ANEW = timedelta(days=7)
 """How long it is told that series are judged by a new detector."""
 KEPT = ("sort", "show")
+
+
+def _tone(verdict: Verdict, rows: Sequence[NowRow]) -> Tone:
+    """Return the tone of a verdict; without any baseline nothing is known to be well."""
+    is_known = verdict.state != "ok" or any(row.baseline is not None for row in rows)
+    return CALM[verdict.state] if is_known else "quiet"
+
+
 CALM: Mapping[str, Tone] = {"ok": "good", "not_enough_data": "quiet", "degrading": "warn"}
 
 
@@ -211,7 +219,7 @@ def now_context(
         "watched": watched,
         # What is said first is the heading of the page.
         "first_heading": "h2,h2" if causes["cards"] else "h1,h2",
-        "tone": "warn" if watched else CALM[judged.verdict.state],
+        "tone": "warn" if watched else _tone(judged.verdict, rows),
         "rating": rating(project_id, selection, causes["suspected"]),
         "lines": rows,
         "table": table_of(rows, selection, table),

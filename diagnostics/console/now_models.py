@@ -31,7 +31,6 @@ from diagnostics.web.model_links import model_url, write_segment
 from diagnostics.web.sorting import ColumnSort
 
 BARS = 48
-NO_ENVIRONMENT = "no environment"
 AXIS_WIDTH = 170
 LOWEST_TOP, HIGHEST_TOP = 0.2, 0.6
 ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 12
@@ -99,8 +98,9 @@ class NowRow:
 
     @property
     def place(self) -> str:
-        environment = shorten(self.key.environment or NO_ENVIRONMENT, LONGEST_NAME)
-        return f"{(self.key.node or '').replace('_', ' ')} · {environment}"
+        environment = shorten(self.key.environment or "", LONGEST_NAME)
+        parts = (self.key.node or "").replace("_", " "), environment
+        return " · ".join(part for part in parts if part)
 
     @property
     def token(self) -> str:

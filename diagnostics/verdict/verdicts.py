@@ -88,14 +88,13 @@ def verdict_of(
     count = cache(partial(StoredCounts, project_id, counted, series=series))
     first, *others = judge_range(requested, count, onsets, over)
     if first.since is None and first.finding.cause is Cause.NOT_ENOUGH_DATA:
-        return Verdict("not_enough_data", describe_unsure(first.calls, first.unrated), first.finding)
-    if first.since is None:
-        words = (
-            describe_new(first.calls)
-            if first.is_new and not first.over
-            else describe_calm(first.models, first.calls, first.over)
+        return Verdict(
+            "not_enough_data", describe_unsure(first.calls, first.unrated), first.finding
         )
-        return Verdict("ok", words, first.finding)
+    if first.since is None:
+        if first.is_new and not first.over:
+            return Verdict("ok", describe_new(first.calls), first.finding)
+        return Verdict("ok", describe_calm(first.models, first.calls, first.over), first.finding)
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
     return replace(verdict, others=[diagnosis for diagnosis in rest if diagnosis.since])
 

@@ -69,6 +69,8 @@ STEPS = tuple(
     for minutes in (5, 10, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080, 43200, 172800)
 )
 LEAST_BUCKETS, MOST_BUCKETS = 6, 60
+FEW_TRIALS = 5
+"""The least trials of a drawn bucket where no bucket has enough for a narrow interval."""
 MOST_TICKS = 7
 MOST_MARKS = 20
 
@@ -183,7 +185,9 @@ def carries_rate(chart: SeriesChart) -> bool:
 
 def draw_series(chart: SeriesChart, zone: tzinfo) -> Drawing:
     chart = widen(chart)
-    points = [_point(chart, index) for index in range(len(chart.slots))]
+    is_sparse = all(slot.runs < LEAST_TRIALS for slot in chart.slots)
+    least = FEW_TRIALS if is_sparse else LEAST_TRIALS
+    points = [_point(chart, index, least) for index in range(len(chart.slots))]
     y = share_axis(chart, points)
     runs = list(_runs(chart, points))
     flags, unshown = flags_of(chart)
@@ -227,7 +231,7 @@ def describe_series(chart: SeriesChart, points: Sequence[Point]) -> str:
     """Say what the curve shows, for readers who do not see it; times are in UTC."""
     known = [point for point in points if point.high is not None]
     if not known:
-        few = f"fewer than {LEAST_TRIALS} {chart.noun}s per bucket"
+        few = f"fewer than {FEW_TRIALS} {chart.noun}s per bucket"
         is_seen = any(point.trials for point in points)
         return f"{chart.title}: {few if is_seen else f'no {chart.noun} in this time'}"
     peak = max(known, key=lambda point: point.share or 0.0)
@@ -259,9 +263,9 @@ def is_open(chart: OverTime, begin: datetime) -> bool:
     return chart.as_of is not None and begin + chart.width > chart.as_of
 
 
-def _point(chart: SeriesChart, index: int) -> Point:
+def _point(chart: SeriesChart, index: int, least: int) -> Point:
     slot, at = chart.slots[index], chart.since + index * chart.width
-    if slot.runs < LEAST_TRIALS:
+    if slot.runs < least:
         return Point(at, slot.runs, slot.degraded, slot.share if slot.runs else None, None, None)
     low, high = wilson_interval(slot.degraded, slot.runs)
     return Point(at, slot.runs, slot.degraded, slot.share, low, high)

@@ -104,7 +104,7 @@ def test_a_model_that_gets_worse_fires_once_and_recovers_once(
     assert bad_at < incident.fired_at <= bad_at + 12 * MINUTE
     assert incident.cleared_at is not None
     assert incident.state == Incident.State.RESOLVED
-    assert incident.title == "acme/m-1, next step in no environment"
+    assert incident.title == "acme/m-1, next step"
     kinds = Transition.objects.filter(incident=incident).order_by("at", "pk")
     assert [one.kind for one in kinds] == ["fired", "slice_cleared", "cleared"]
 

@@ -125,7 +125,7 @@ def test_the_past_is_filled_in_once_and_can_be_taken_out(
     incident = Incident.objects.get(project=project)
     assert incident.is_backfilled
     assert incident.state == Incident.State.RESOLVED
-    assert incident.title == "acme/m-1, next step in no environment"
+    assert incident.title == "acme/m-1, next step"
     kinds = Transition.objects.filter(incident=incident).order_by("at", "pk")
     assert [one.kind for one in kinds] == ["fired", "slice_cleared", "cleared"]
     assert not Notification.objects.exists()

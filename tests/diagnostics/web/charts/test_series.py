@@ -76,7 +76,14 @@ def test_buckets_of_few_are_not_drawn_but_in_the_table() -> None:
     drawing = drawn(*[(1, 1)] * 12)
     assert (drawing.line, drawing.dots, drawing.band) == ("", "", "")
     assert [point.trials for point in drawing.points] == [2] * 6
-    assert drawing.text == "Failed calls: fewer than 20 calls per bucket"
+    assert drawing.text == "Failed calls: fewer than 5 calls per bucket"
+
+
+def test_where_no_bucket_has_enough_all_but_the_smallest_are_drawn_with_wide_intervals() -> None:
+    drawing = drawn(*[(9, 0)] * 4, *[(9, 5)] * 3, (2, 1), width=3 * HOUR)
+    assert [point.high is not None for point in drawing.points] == [True] * 7 + [False]
+    assert drawing.line.count("L") == 6
+    assert drawing.points[0].high == pytest.approx(0.3, abs=0.01)
 
 
 def test_a_rate_that_the_widest_buckets_carry_in_part_is_drawn_in_part() -> None:
