@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +36,8 @@ T = TypeVar("T")
 MAX_RETRIES = 2
 MAX_WAIT_SECONDS = 5.0
 FIRST_WAIT_SECONDS = 0.2
+# Unpacked. Above what the longest stream of a model has: a limit for what means harm.
+MAX_ANSWER_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,10 @@ STATUSES = {
 def connect(sdk: ModuleType, owner: object, allows_private: bool) -> Any:  # noqa: ANN401 - the SDK's own
     """Return an HTTP client of an SDK: it follows no redirect, and is closed with its owner.
 
-    Unless it `allows_private`, each request goes to an address that was found to be public.
+    It reads at most 64 MiB of an answer, within the timeout. Unless it `allows_private`, each
+    request goes to an address that was found to be public.
     """
-    hooks = {} if allows_private else {"request": [_pin]}
+    hooks = {"response": [_bound]} | ({} if allows_private else {"request": [_pin]})
     client = sdk.DefaultHttpxClient(follow_redirects=False, event_hooks=hooks)
     finalize(owner, client.close)
     return client
@@ -142,6 +145,28 @@ def _pin(request: Any) -> None:  # noqa: ANN401 - the SDK's own
     request.url = request.url.copy_with(host=str(target.address))
     # Certificates are checked against the name, not the address.
     request.extensions = {**request.extensions, "sni_hostname": target.host}
+
+
+def _bound(response: Any) -> None:  # noqa: ANN401 - the SDK's own
+    """Bound the bytes of an answer and, as the SDKs read errors by themselves, its time.
+
+    Counted is what it unpacks to: a megabyte of gzip may hold a thousand. The SDKs' timeout is
+    that of each piece.
+    """
+    unpack = response.iter_bytes
+    end = monotonic() + response.request.extensions["timeout"]["read"]
+
+    def iter_bounded(chunk_size: int | None = None) -> Iterator[bytes]:
+        size = 0
+        for chunk in unpack(chunk_size):
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                raise RefusedCallError(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+            if monotonic() > end:
+                raise CallTimeoutError("no whole answer in time")
+            yield chunk
+
+    response.iter_bytes = iter_bounded
 
 
 def read_arguments(call: Any) -> str:  # noqa: ANN401 - an envelope

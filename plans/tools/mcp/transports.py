@@ -58,10 +58,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return await self._send(request)
         try:
             response = await self._send(request)
-            assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport's
             # Of a stream of events, each is bounded.
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                response.stream = _Bounded(response.stream)
+                _bound(response)
             return response if response.status_code < 400 else await _explain(request, response)
         except (ForbiddenAddressError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return _refuse(NOT_SENT, {"message": str(error)})
@@ -122,20 +121,19 @@ def _refuse(status: int, error: Mapping[str, Any]) -> httpx2.Response:
     return httpx2.Response(LOST, json={"jsonrpc": "2.0", "id": None, "error": marked})
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
-        self._inner = inner
+def _bound(response: Any) -> None:  # noqa: ANN401 - its method is replaced
+    """Let an answer that unpacks to more bytes than the limit raise AnswerTooLargeError."""
+    unpack = response.aiter_bytes
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def aiter_bounded(chunk_size: int | None = None) -> AsyncIterator[bytes]:
         size = 0
-        async for chunk in self._inner:
+        async for chunk in unpack(chunk_size):
             size += len(chunk)
             if size > MAX_ANSWER_BYTES:
                 raise AnswerTooLargeError(f"more than {MAX_ANSWER_BYTES} bytes")
             yield chunk
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+    response.aiter_bytes = aiter_bounded
 
 
 class Messages:

@@ -1,9 +1,11 @@
 """The official SDKs against loopback servers that speak their wire formats."""
 
 import gc
+import gzip
 import json
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agents.llm import transport
 from agents.llm.anthropic import AnthropicProvider
 from agents.llm.models import Provider as ProviderRow
 from agents.llm.openai import OpenAIProvider
@@ -317,6 +320,27 @@ def test_a_provider_may_name_the_wait_in_each_of_the_usual_places(
     with pytest.raises(RateLimitedError) as caught:
         openai_at(wire).complete(ask())
     assert caught.value.retry_after_seconds == seconds
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+@pytest.mark.parametrize(("status", "streaming"), [(200, False), (200, True), (500, False)])
+def test_an_answer_that_unpacks_to_too_many_bytes_is_not_read_on(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, opened: Any, status: int, streaming: bool
+) -> None:
+    monkeypatch.setattr(transport, "MAX_ANSWER_BYTES", 1 << 20)
+    wire.status, wire.headers = status, {"Content-Encoding": "gzip"}
+    wire.body = gzip.compress(b" " * (4 << 20))
+    with pytest.raises(RefusedCallError, match="more than 1048576 bytes"):
+        opened(wire).complete(ask(streaming=streaming))
+
+
+@pytest.mark.parametrize("opened", [openai_at, anthropic_at])
+def test_an_error_that_does_not_end_is_given_up_in_time(wire: Wire, opened: Any) -> None:
+    wire.status, wire.body, wire.is_trickling = 500, b" " * 1_000, True
+    begun = time.monotonic()
+    with pytest.raises(CallTimeoutError):
+        opened(wire).complete(ask(timeout_seconds=0.5))
+    assert time.monotonic() - begun < 5
 
 
 SECRET = "sk-proj-" + token_urlsafe(32)

@@ -160,7 +160,9 @@ def test_a_long_answer_in_a_stream_of_events_is_read(site: Site) -> None:
     assert len(output("web.ask")["text"]) == (1 << 20) + 1
 
 
-def test_an_answer_that_is_too_large_ends_no_other_call(site: Site) -> None:
+@pytest.mark.parametrize("packs", [False, True])
+def test_an_answer_that_is_too_large_ends_no_other_call(site: Site, packs: bool) -> None:
+    site.packs = packs
     site.script.results["ask"] = text("x" * (5 << 20))
     with pytest.raises(RemoteToolError, match="more than 4194304 bytes"):
         output("web.ask")

@@ -4,6 +4,7 @@ Imported, it serves streamable HTTP with sessions in this process; run as `scrip
 it serves standard input and output. SCRIPT is JSON: `tools`, `results` by tool, and faults.
 """
 
+import gzip
 import json
 import sys
 import time
@@ -72,7 +73,7 @@ class Site:
         self.unknown_session: tuple[int, bytes] = (404, b"session not found")
         self.refusals: list[tuple[int, bytes]] = []
         self.authorization: str | None = None
-        self.streams = False
+        self.streams = self.packs = False
         self.url = ""
 
     def respond(self, message: Json, headers: Mapping[str, str]) -> tuple[int, bytes, Json]:
@@ -97,6 +98,9 @@ class Site:
         if self.streams:
             told["Content-Type"] = "text/event-stream"
             body = b"event: message\ndata: " + body + b"\n\n"
+        if self.packs:
+            told["Content-Encoding"] = "gzip"
+            body = gzip.compress(body)
         return 200, body, told
 
 
