@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
@@ -58,10 +58,15 @@ def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invi
 
 
 def _open(**conditions: object) -> QuerySet[Invitation]:
-    invitations = Invitation.objects.filter(
-        used_at=None, revoked_at=None, expires_at__gt=clock.now()
+    """Return the invitations that count, as long as their makers may still invite."""
+    makers = Membership.objects.filter(
+        project=OuterRef("project"),
+        user=OuterRef("created_by"),
+        role=Membership.Role.ADMIN,
+        user__is_active=True,
     )
-    return invitations.filter(**conditions)
+    unused = Invitation.objects.filter(used_at=None, revoked_at=None)
+    return unused.filter(Exists(makers), expires_at__gt=clock.now(), **conditions)
 
 
 def open_invitations(project: Project) -> QuerySet[Invitation]:
@@ -112,7 +117,7 @@ def change_role(membership: Membership, role: str, by: User) -> None:
             return
         before = membership.role
         if before == Membership.Role.ADMIN:
-            _take_administration(membership)
+            _keep_an_administrator(membership)
         membership.role = role
         membership.save(update_fields=["role"])
         details = {"from": before, "to": role}
@@ -125,7 +130,7 @@ def remove(membership: Membership, by: User) -> None:
         if not _lock(membership):
             return
         if membership.role == Membership.Role.ADMIN:
-            _take_administration(membership)
+            _keep_an_administrator(membership)
         details = {"role": membership.role}
         note(membership.project_id, by, "member.removed", str(membership.user), details)
         membership.delete()
@@ -140,12 +145,10 @@ def _lock(membership: Membership) -> bool:
     return False
 
 
-def _take_administration(membership: Membership) -> None:
-    """Revoke the links with which they could return; LastAdminError if nobody would remain."""
+def _keep_an_administrator(membership: Membership) -> None:
+    """Raise LastAdminError if nobody else administers the project."""
     others = Membership.objects.filter(
         project_id=membership.project_id, role=Membership.Role.ADMIN, user__is_active=True
     )
     if not others.exclude(pk=membership.pk).exists():
         raise LastAdminError
-    links = _open(project_id=membership.project_id, created_by_id=membership.user_id)
-    links.update(revoked_at=clock.now())

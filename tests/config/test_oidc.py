@@ -353,7 +353,9 @@ def test_a_typed_address_counts_once_its_owner_has_confirmed_it(issuer: Issuer, 
 def test_an_address_at_sign_up_counts_if_the_invitation_was_sent_there(
     issuer: Issuer, invited: str, joins: bool
 ) -> None:
-    _, token = invite(ensure_default_project(), make_person("root"), "viewer", invited)
+    root = make_person("root")
+    join(root, ensure_default_project())
+    _, token = invite(ensure_default_project(), root, "viewer", invited)
     client = Client()
     client.get(f"/invitations/{token}/")
     account = {"username": "ada", "email": "ada@example.org"}

@@ -296,6 +296,19 @@ def test_links_of_an_administrator_who_goes_open_nothing(
     assert [Client().get(path).status_code for path in paths] == [404, 200]
 
 
+def test_an_invitation_of_who_may_no_longer_invite_is_closed(
+    admin: Client, project: Project
+) -> None:
+    bob = join(make_person("bob"), project, "admin")
+    link = signed_in("bob").post("/settings/members/", {"role": "admin"}, follow=True)
+    path = urlsplit(link.context["link"]).path
+    User.objects.filter(pk=bob.user_id).update(is_active=False)
+    make_person("eve")
+    assert signed_in("eve").post(path).status_code == 404
+    assert not Membership.objects.filter(user__username="eve").exists()
+    assert not admin.get("/settings/members/").context["invitations"]
+
+
 def test_the_last_administrator_stays(admin: Client, project: Project) -> None:
     mine = Membership.objects.get(project=project)
     admin.post(reverse("remove_member", args=[mine.pk]))
