@@ -51,8 +51,9 @@ SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
 # All that is repeated of an answer of 200, which may hold a token.
 _ERROR = re.compile(rb'"(?:error|message|description)"\s*:\s*"[^"]*"')
-# What a service would take for a call to everybody: it comes from names of models and runs.
-_MENTION = re.compile(r"@(?=[\w*&!])|<(?=!|users/)")
+# What a service would take for a call to everybody, or for a link under other words: it comes
+# from names of models and runs.
+_MARKUP = re.compile(r"@(?=[\w*&!])|<(?=!|users/|\w+:)|\](?=\()")
 _SPACE = "\N{ZERO WIDTH SPACE}"
 # It adds markup or a line end to a title that it puts into the text.
 TITLE_ROOM = 32
@@ -236,7 +237,7 @@ def fit(service: Any, form: NotifyFormat, order: Order) -> tuple[str, str]:  # n
         service.details = {"text": f"{head}\n{links}", **service.details}
         return "", _cut(title, most)
     if not module.startswith("custom_"):
-        title, head = (_MENTION.sub(rf"\g<0>{_SPACE}", text) for text in (title, head))
+        title, head = (_MARKUP.sub(rf"\g<0>{_SPACE}", text) for text in (title, head))
 
     def write(text: str) -> str:
         # Names may hold what a service takes for markup. In Markdown, escapes would break links.

@@ -197,3 +197,12 @@ def test_a_name_calls_nobody(sink: Sink, post: Any) -> None:
     assert "everyone" in heard
     for call in ("@everyone", "<@&", "<!channel"):
         assert call not in heard
+
+
+def test_a_name_is_no_link_under_other_words(sink: Sink, post: Any) -> None:
+    names = "[Acknowledge](https://evil.example) and <https://evil.example|Acknowledge>"
+    post("discord", title=f"acme/{names}", body=f"acme/{names} fails")
+    (heard,) = sink.heard
+    assert heard.count("evil.example") == 4
+    for markup in ("](", "<https:"):
+        assert markup not in heard
