@@ -11,6 +11,7 @@ from django.db import DatabaseError, OperationalError, connection
 from config.configuration import Configuration, configuration
 from config.runtime import data_folder
 from failsoft import VERSION
+from failsoft.json_lines import guard_terminal
 
 # What PostgreSQL refuses for a reason outside of the product, by SQLSTATE, and what helps.
 REMEDIES = {
@@ -78,6 +79,7 @@ def main() -> None:
         # Bytes that are no UTF-8 arrive as lone surrogates, which nothing can store.
         if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
             sys.exit(f"Argument {place} is not UTF-8.")
+    guard_terminal()
     settings = configuration()
     if sys.stderr.isatty() and "log_level" not in settings.model_fields_set:
         # A person reads the command's own lines; nobody set a level.

@@ -14,7 +14,7 @@ from typing import IO, Any
 from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from failsoft import VERSION
-from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.json_lines import Line, LineError, answer_lines, guard_terminal, write_line
 from failsoft.mcp_bridge import run_bridge
 from failsoft.parsing.strict import JsonTextError, locate_violations, parse_json
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
@@ -48,6 +48,7 @@ class CheckedFile:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 if everything is valid, 1 if not, 2 for a wrong command line."""
+    guard_terminal()
     options = _parser().parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):
         # An output that is not UTF-8, and names of files that are not, end no check.

@@ -1,7 +1,10 @@
-"""JSON Lines in and out, for commands that answer every line, even an invalid one."""
+"""What commands read and write: JSON Lines, even invalid ones, and text for a terminal."""
 
 import json
+import re
+import sys
 from collections.abc import Callable, Iterator
+from io import TextIOWrapper
 from typing import IO, Any, TypeVar
 
 from failsoft.json_values import mend_surrogates
@@ -133,3 +136,27 @@ def _read_id(line: Line) -> object:
 def write_line(answer: Line) -> str:
     """Return one line in ASCII; lone surrogates become U+FFFD."""
     return mend_surrogates(json.dumps(answer).encode()).decode()
+
+
+# Controls but tabs, line ends and the colours of commands; what turns the direction of writing.
+_CONTROLS = re.compile(
+    "\x1b(?!\\[[0-9;]{0,8}m)"
+    "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
+)
+
+
+class Terminal(TextIOWrapper):
+    """Writes controls as their escapes."""
+
+    def write(self, text: str, /) -> int:
+        super().write(_CONTROLS.sub(lambda control: ascii(control[0])[1:-1], text))
+        return len(text)
+
+
+def guard_terminal() -> None:
+    """Let standard output and error write no controls where they are terminals."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream.isatty():
+            guarded = Terminal(stream.buffer, stream.encoding, stream.errors, line_buffering=True)
+            setattr(sys, name, guarded)

@@ -92,6 +92,22 @@ def level_of(stderr: int, **settings: str) -> str:
 
 
 @pytest.mark.slow
+def test_what_a_command_repeats_reaches_no_terminal_as_a_command_of_it() -> None:
+    leader, terminal = pty.openpty()
+    hostile = "\x1b[2J\x1b]0;owned\x07\x9b31m\rx\u202e"
+    try:
+        words = [sys.executable, "manage.py", hostile, "\x1b[8m"]
+        subprocess.run(words, cwd=ROOT, stdout=terminal, stderr=terminal, check=False, timeout=120)
+        shown = os.read(leader, 65_536).decode()
+    finally:
+        os.close(leader)
+        os.close(terminal)
+    assert "owned" in shown
+    controls = ("\x1b[2J", "\x1b]", "\x07", "\x9b", "\rx", "\u202e")
+    assert [control for control in controls if control in shown] == []
+
+
+@pytest.mark.slow
 def test_a_terminal_shows_no_log_lines_unless_a_level_is_set() -> None:
     leader, terminal = pty.openpty()
     try:
