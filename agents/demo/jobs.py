@@ -39,9 +39,12 @@ def _end_lost(project: Project) -> None:
 
 
 def last_order(project: Project) -> DemoOrder | None:
-    _end_lost(project)
+    """Return the newest order, failed if its worker died: the next order stores that."""
     orders = DemoOrder.objects.filter(project=project).select_related("by")
-    return orders.order_by("-at", "-pk").first()
+    order = orders.order_by("-at", "-pk").first()
+    if order and order.status == Status.RUNNING and order.at < clock.now() - LOST:
+        order.status = Status.FAILED
+    return order
 
 
 def carry_out(order_id: int) -> None:

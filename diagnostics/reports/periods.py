@@ -104,7 +104,7 @@ class Schedule:
         if self.cadence == "weekdays":
             return day.weekday() < WORKING_DAYS
         if self.cadence == "weekly":
-            return day.weekday() == self.weekday
+            return day.weekday() == (self.weekday or 0)
         if self.cadence == "monthly":
             return day.day == min(self.month_day or 1, monthrange(day.year, day.month)[1])
         return True

@@ -98,6 +98,12 @@ def test_the_page_of_an_order_whose_worker_died_has_its_button_again(
     html = admin.get("/settings/demo/").content.decode()
     assert "Failed: see the worker log" in html
     assert "Load demo data" in html
+    assert DemoOrder.objects.get().status == "running", "a page that is read stores nothing"
+    admin.post("/settings/demo/", {"do": "load"})
+    assert list(DemoOrder.objects.order_by("pk").values_list("status", flat=True)) == [
+        "failed",
+        "running",
+    ]
 
 
 def test_a_load_that_fails_says_so(

@@ -103,6 +103,13 @@ LATEST = {
         ("2026-11-19", "2026-11-19"),
     ),
     "weekly": ("weekly", 0, None, "2026-11-23T09:00", ("2026-11-16", "2026-11-22")),
+    "weekly, without a day": (
+        "weekly",
+        None,
+        None,
+        "2026-11-23T09:00",
+        ("2026-11-16", "2026-11-22"),
+    ),
     "weekly, a day early": ("weekly", 0, None, "2026-11-22T09:00", ("2026-11-09", "2026-11-15")),
     "monthly, on the first": ("monthly", None, 1, "2026-11-22T09:00", ("2026-10-01", "2026-10-31")),
     "monthly, on the 31st of a short month": (
