@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, timedelta, tzinfo
+from functools import partial
 from smtplib import SMTPException
 from typing import Any
 
 import structlog
+from allauth.account import signals as account_signals
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
 from allauth.account.internal.flows.login import (
     AUTHENTICATION_METHODS_SESSION_KEY,
@@ -15,6 +17,8 @@ from allauth.account.internal.flows.login import (
 )
 from allauth.account.internal.userkit import filter_users_by_email, get_user_by_username
 from allauth.core.internal.ratelimit import Rate, RateLimitUsage, clear, consume, get_cache_key
+from allauth.mfa import signals as mfa_signals
+from allauth.socialaccount import signals as social_signals
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib import messages
@@ -132,6 +136,32 @@ def _end(request: HttpRequest) -> HttpResponse | None:
     if request.headers.get("HX-Request"):
         return HttpResponseClientRefresh()
     return redirect_to_login(request.get_full_path())
+
+
+# What people change about how they sign in. Allauth says whose by `user`, or by what is theirs.
+NOTED = {
+    account_signals.password_changed: "password.changed",
+    account_signals.password_set: "password.set",
+    account_signals.password_reset: "password.reset",
+    account_signals.email_confirmed: "email.confirmed",
+    mfa_signals.authenticator_added: "second_factor.added",
+    mfa_signals.authenticator_removed: "second_factor.removed",
+    mfa_signals.authenticator_reset: "second_factor.renewed",
+    social_signals.social_account_added: "single_sign_on.connected",
+    social_signals.social_account_removed: "single_sign_on.disconnected",
+}
+OWNED = ("email_address", "sociallogin", "socialaccount")
+
+
+def _note(action: str, request: HttpRequest, **given: Any) -> None:  # noqa: ANN401 - allauth's
+    user = given.get("user") or next(given[name].user for name in OWNED if name in given)
+    by = request.user if request.user.is_authenticated else user
+    factor = given.get("authenticator")
+    note(None, by, action, user.get_username(), {"type": factor.type} if factor else None)
+
+
+for _signal, _action in NOTED.items():
+    _signal.connect(partial(_note, _action), weak=False)
 
 
 logger = structlog.get_logger(__name__)

@@ -14,7 +14,12 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
 
-from diagnostics.accounts.administration import SentenceFilter, read_only, register_rest
+from diagnostics.accounts.administration import (
+    AuditedAdmin,
+    SentenceFilter,
+    read_only,
+    register_rest,
+)
 from diagnostics.accounts.profiles import give_address
 
 # Their packages register them with secrets; here they are read-only without.
@@ -60,6 +65,10 @@ def prepare_administration() -> None:
     type(admin.site._registry[Group]).filter_horizontal = ()
     admin.site.unregister(User)
     admin.site.register(User, Users)
+    for model, page in list(admin.site._registry.items()):
+        if not isinstance(page, AuditedAdmin):
+            admin.site.unregister(model)
+            admin.site.register(model, type(type(page).__name__, (AuditedAdmin, type(page)), {}))
     rest = {*register_rest(), *OTHERS, LogEntry}
     # Django's plural of "status" is "statuss".
     for model in admin.site._registry:

@@ -61,7 +61,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        closed = sum(revoke_key(key) for key in queryset)
+        closed = sum(revoke_key(key, request.user) for key in queryset)
         self.message_user(request, f"{closed} keys revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:

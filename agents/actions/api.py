@@ -13,7 +13,8 @@ from agents.actions.models import Entry
 from agents.goals.bodies import RefusedGoal, refusing
 from agents.goals.records import ActionsResource, actions_record, find_goal
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.accounts.audit_log import noting
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_choices, read_limit, refuse_unknown
 from diagnostics.rest.openapi import ProblemResource
@@ -61,7 +62,7 @@ class UndoView(KeyedView):
         goal = find_goal(project_of(request).pk, reference)
         if goal is None:
             raise Http404
-        with refusing():
+        with refusing(), noting(goal.project_id, key_of(request), "goal.undone", reference):
             undo_actions(goal)
         return Response(actions_record(goal))
 

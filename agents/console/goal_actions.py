@@ -5,6 +5,7 @@ from pathlib import Path
 from uuid import UUID
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_safe
@@ -30,6 +31,7 @@ from agents.goals.submission import (
     submit_goal,
 )
 from agents.llm.forms import enabled_models
+from diagnostics.accounts.audit_log import note, noting
 from diagnostics.console.exports import stream_list
 from diagnostics.figures import read_number
 from diagnostics.web.access import (
@@ -47,7 +49,8 @@ def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Ask for the goal to end; what runs now is ended at the next chance."""
     goal = _mine(request, goal_id)
     try:
-        cancel_goal(goal)
+        with noting(goal.project_id, request.user, "goal.cancelled", goal.correlation_id):
+            cancel_goal(goal)
     except AlreadyEndedError:
         messages.info(request, "The goal had already ended.")
     return redirect(goal_path(goal))
@@ -61,7 +64,8 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return show_run(request, goal.correlation_id, goal, form)
     try:
-        answer_goal(goal, form.order(), read_number(request.POST.get("cycle")))
+        with noting(goal.project_id, request.user, "goal.answered", goal.correlation_id):
+            answer_goal(goal, form.order(), read_number(request.POST.get("cycle")))
     except NotWaitingError:
         messages.info(request, "The goal no longer waits for this answer.")
     return redirect(goal_path(goal))
@@ -72,7 +76,8 @@ def undo(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     """Take back what the goal's actions did; what was changed again since stays."""
     goal = _mine(request, goal_id)
     try:
-        undo_actions(goal)
+        with noting(goal.project_id, request.user, "goal.undone", goal.correlation_id):
+            undo_actions(goal)
     except (NothingToUndoError, AlreadyUndoneError, UndoExpiredError) as error:
         messages.info(request, f"Not undone: {error}.")
     return redirect(goal_path(goal))
@@ -97,7 +102,9 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             key = form.idempotency_key()
-            goal = submit_goal(request.project.pk, form.order(), key, source=SOURCE)
+            with transaction.atomic():
+                goal = submit_goal(request.project.pk, form.order(), key, source=SOURCE)
+                note(goal.project_id, request.user, "goal.submitted", goal.correlation_id)
             return redirect(goal_path(goal))
         except RequestRefusedError as error:
             form.show_refusal(error.errors)

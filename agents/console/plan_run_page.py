@@ -28,6 +28,7 @@ from agents.console.run_reading import (
 )
 from agents.goals.models import Goal
 from agents.goals.records import goal_path
+from diagnostics.accounts.audit_log import note, noting
 from diagnostics.accounts.models import Project
 from diagnostics.figures import plural, read_number
 from diagnostics.store.leases import UNFINISHED
@@ -179,7 +180,9 @@ MOST_AT_ONCE = 100
 def cancel(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Ask for the run to end before its next tool call."""
     run = _mine(request, run_id)
-    if not cancel_run(run.project_id, run.pk):
+    if cancel_run(run.project_id, run.pk):
+        note(run.project_id, request.user, "plan_run.cancelled", str(run.pk))
+    else:
         messages.info(request, "The plan run had already ended.")
     return redirect("plan_run", run.pk)
 
@@ -190,7 +193,8 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     run = _mine(request, run_id)
     first = read_number(request.POST.get("from"))
     try:
-        repeated = repeat(run.pk, first, by=request.user.get_username())
+        with noting(run.project_id, request.user, "plan_run.repeated", str(run.pk)):
+            repeated = repeat(run.pk, first, by=request.user.get_username())
     except RunRefusedError as error:
         messages.error(request, f"Re-run refused. {error}")
         return redirect("plan_run", run.pk)
@@ -211,6 +215,7 @@ def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     if resolved.refused:
         messages.error(request, f"No change. {resolved.refused[0][2]}")
     else:
+        note(run.project_id, request.user, f"plan_run.steps_{verdict}", str(run.pk))
         message = f"{plural(len(resolved.done), 'step')} decided; the plan run continues."
         messages.success(request, message)
     return redirect("plan_run", run.pk)

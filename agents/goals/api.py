@@ -30,7 +30,8 @@ from agents.goals.requests import AnswerRequest, GoalRequest
 from agents.goals.submission import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.authentication import KeyedView, project_of
+from diagnostics.accounts.audit_log import noting
+from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
@@ -178,7 +179,7 @@ class AnswerView(KeyedView):
     def post(self, request: Request, reference: str) -> Response:
         """Answer a waiting goal, which then continues; a secret only as a reference."""
         goal = _find(request, reference)
-        with refusing():
+        with refusing(), noting(goal.project_id, key_of(request), "goal.answered", reference):
             answer_goal(goal, read_body(request))
         goal.refresh_from_db()
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
@@ -195,7 +196,7 @@ class CancelView(KeyedView):
     def post(self, request: Request, reference: str) -> Response:
         """Cancel a goal; 409 if it has ended already."""
         goal = _find(request, reference)
-        with refusing():
+        with refusing(), noting(goal.project_id, key_of(request), "goal.cancelled", reference):
             cancel_goal(goal)
         goal.refresh_from_db()
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)

@@ -117,7 +117,7 @@ def order_deletion(project: Project, by: User) -> PurgeOrder:
     delay = timedelta(seconds=KEEP_SECONDS + 1)
     with transaction.atomic():
         for key in ApiKey.objects.filter(project=project, revoked_at=None):
-            revoke_key(key)
+            revoke_key(key, by)
         for rows in (Membership, Invitation):
             rows.objects.filter(project=project).delete()
         for chain in (project.pk, None):

@@ -14,6 +14,7 @@ from django.http import HttpRequest
 
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
+from failsoft.json_values import JSON
 
 # Fields that are never shown, in any model.
 HIDDEN = frozenset(
@@ -80,8 +81,25 @@ def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
     return column
 
 
-class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
-    """Rows of the user's projects, or all for superusers; changes are audited."""
+class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
+    """A page whose changes are in the audit log, too."""
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
+        _note(request, obj, "added")
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
+        _note(request, obj, "changed", message)
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:  # noqa: ANN401
+        for obj in queryset:
+            _note(request, obj, "deleted")
+        return super().log_deletions(request, queryset)
+
+
+class ScopedAdmin(AuditedAdmin):
+    """Rows of the user's projects, or all for superusers."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
@@ -115,22 +133,6 @@ class ScopedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run ti
             rows = db_field.related_model._default_manager.all()
             kwargs["queryset"] = rows.filter(**{f"{path}__in": administered_projects(request)})
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
-        """Note it in the audit log, too."""
-        _note(request, obj, "added")
-        return super().log_addition(request, obj, message)
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
-        """Note it in the audit log, too."""
-        _note(request, obj, "changed")
-        return super().log_change(request, obj, message)
-
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:  # noqa: ANN401
-        """Note it in the audit log, too."""
-        for obj in queryset:
-            _note(request, obj, "deleted")
-        return super().log_deletions(request, queryset)
 
 
 class ReadOnlyAdmin(ScopedAdmin):
@@ -196,7 +198,7 @@ def is_hidden(field: "Field[Any, Any]") -> bool:
     return isinstance(field, BinaryField) or field.name in HIDDEN
 
 
-def _note(request: HttpRequest, obj: Any, verb: str) -> None:  # noqa: ANN401 - any row
+def _note(request: HttpRequest, obj: Any, verb: str, message: Any = ()) -> None:  # noqa: ANN401
     path = project_path(type(obj))
     owner: Any = None
     if path == "pk":
@@ -207,4 +209,7 @@ def _note(request: HttpRequest, obj: Any, verb: str) -> None:  # noqa: ANN401 - 
             owner = getattr(owner, name)
         owner = owner.pk
     kind = f"{type(obj)._meta.app_label}.{type(obj)._meta.model_name}"
-    note(owner, request.user, f"admin.{verb}", f"{kind} {obj}")
+    parts = [part["changed"] for part in message if isinstance(part, dict) and "changed" in part]
+    fields = ", ".join(field for part in parts for field in part.get("fields", ()))
+    details: dict[str, JSON] = {"changed": fields} if fields else {}
+    note(owner, request.user, f"admin.{verb}", f"{kind} {obj}", details)

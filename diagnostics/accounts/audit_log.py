@@ -101,6 +101,14 @@ def note(
     return entry
 
 
+@contextmanager
+def noting(project_id: int, actor: Actor, action: str, target: str) -> Iterator[None]:
+    """Add an entry about what is done inside, in one transaction with it."""
+    with transaction.atomic():
+        yield
+        note(project_id, actor, action, target)
+
+
 def hash_of(entry: AuditEntry, before: bytes) -> bytes:
     """Return the SHA-256 of the previous hash and the entry's fields as canonical JSON."""
     fields = {name: getattr(entry, name) for name in HASHED}

@@ -8,9 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_key
+from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.authentication import forget
 from diagnostics.accounts.models import ApiKey, Project
 
@@ -44,10 +46,13 @@ def issue_key(
     return IssuedKey(minted.text, row)
 
 
-def revoke_key(key: ApiKey) -> bool:
+def revoke_key(key: ApiKey, by: Actor) -> bool:
     """Revoke a key forever; False if it was revoked already."""
     live = ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True)
-    is_closed = live.update(revoked_at=clock.now()) == 1
+    with transaction.atomic():
+        is_closed = live.update(revoked_at=clock.now()) == 1
+        if is_closed:
+            note(key.project_id, by, "key.revoked", key.name, {"key_id": key.key_id})
     forget(key.key_id)
     return is_closed
 

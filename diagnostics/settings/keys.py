@@ -59,10 +59,7 @@ def rotate_key(request: ConsoleRequest, identity: int) -> HttpResponse:
 def revoke(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
     key = _key(request, identity)
-    with transaction.atomic():
-        if revoke_key(key):
-            details = {"key_id": key.key_id}
-            note(request.project.pk, user_of(request), "key.revoked", key.name, details)
+    revoke_key(key, user_of(request))
     messages.success(request, f"{key.name} is revoked; every process refuses it within 5 seconds.")
     return redirect(PAGE)
 

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.audit_log import noting
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.rest.bodies import InvalidBodyError
@@ -208,8 +209,9 @@ class CancelRunView(KeyedView):
     def post(self, request: Request, run_id: UUID) -> Response:
         """Skip every step whose tool was not called yet; 409 when the run has ended."""
         run = _find(request, run_id)
-        if not cancel_run(run.project_id, run.id):
-            raise RunConflictError("The run has already ended.", "ended")
+        with noting(run.project_id, key_of(request), "plan_run.cancelled", str(run.pk)):
+            if not cancel_run(run.project_id, run.id):
+                raise RunConflictError("The run has already ended.", "ended")
         return Response(_describe_run(run), status=status.HTTP_202_ACCEPTED)
 
 
@@ -228,7 +230,8 @@ class ResolveStepView(KeyedView):
         run = _find(request, run_id)
         options = read_options(ResolveRequest, request.data)
         by = options.by or _key_name(request)
-        with _refusing():
+        action = f"plan_run.steps_{options.verdict}"
+        with _refusing(), noting(run.project_id, key_of(request), action, str(run.pk)):
             return _accept(
                 resolve_step(run.pk, position, options.verdict, by, new_key=options.new_key)
             )
@@ -248,7 +251,7 @@ class RerunView(KeyedView):
         run = _find(request, run_id)
         options = read_options(RerunRequest, request.data)
         by = options.by or _key_name(request)
-        with _refusing():
+        with _refusing(), noting(run.project_id, key_of(request), "plan_run.repeated", str(run.pk)):
             return _accept(rerun(run.pk, options.from_position, by=by))
 
 

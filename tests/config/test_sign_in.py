@@ -222,6 +222,29 @@ def test_s22_the_journey_to_a_second_factor(staff: Client, ada: Any) -> None:
     assert again.get("/").status_code == 200
 
 
+def test_what_people_change_about_signing_in_is_in_the_audit_log(
+    ada: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    client, fresh = Client(), "a fresh horse battery staple"
+    sign_in(client)
+    secret = client.get("/accounts/2fa/totp/activate/").context["form"].secret
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+        client.post("/accounts/2fa/recovery-codes/generate/")
+    client.post("/accounts/2fa/totp/deactivate/")
+    passwords = {"oldpassword": PASSWORD, "password1": fresh, "password2": fresh}
+    client.post("/accounts/password/change/", passwords)
+    entries = AuditEntry.objects.exclude(action="sign_in.succeeded").order_by("number")
+    assert list(entries.values_list("actor", "action", "details")) == [
+        ("ada", "second_factor.added", '{"type":"totp"}'),
+        ("ada", "second_factor.added", '{"type":"recovery_codes"}'),
+        ("ada", "second_factor.renewed", '{"type":"recovery_codes"}'),
+        ("ada", "second_factor.removed", '{"type":"totp"}'),
+        ("ada", "second_factor.removed", '{"type":"recovery_codes"}'),
+        ("ada", "password.changed", "{}"),
+    ]
+
+
 @pytest.mark.parametrize("path", ["", "totp/activate/", "recovery-codes/generate/"])
 def test_pages_of_the_second_factor_call_it_so(staff: Client, path: str) -> None:
     secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret

@@ -88,7 +88,7 @@ def make_key(project: Project, kind: str) -> str | None:
     if kind == "none":
         return None
     if kind == "revoked":
-        revoke_key(issued.row)
+        revoke_key(issued.row, "a test")
     if kind == "wrong":
         return issued.text[:-4] + "AAAA"
     if kind == "unknown":
@@ -115,7 +115,7 @@ def test_s1_to_s4_a_key_does_what_its_scope_says(project: Project, scope: Scope)
 def test_s1_to_s4_two_keys_overlap_while_they_are_changed(project: Project) -> None:
     old, new = (issue_key(project, name, [Scope.READ]) for name in ("old", "new"))
     assert [ask(key.text) for key in (old, new)] == [200, 200]
-    revoke_key(old.row)
+    revoke_key(old.row, "a test")
     assert [ask(key.text) for key in (old, new)] == [401, 200]
 
 

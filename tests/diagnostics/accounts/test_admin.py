@@ -57,6 +57,23 @@ def test_a_key_is_revoked(admin: Client) -> None:
     chosen = {"action": "revoke", "_selected_action": [key.pk]}
     admin.post("/admin/diagnostics/apikey/", chosen)
     assert ApiKey.objects.get().revoked_at is not None
+    noted = AuditEntry.objects.get(chain=project.pk)
+    assert (noted.actor, noted.action, noted.target) == ("root", "key.revoked", "k")
+
+
+def test_whatever_is_changed_here_is_in_the_audit_log(admin: Client) -> None:
+    bob = User.objects.create_user("bob")
+    page = f"/admin/auth/user/{bob.pk}/"
+    form = {"username": "bob", "is_superuser": "on", "is_active": ""}
+    assert admin.post(f"{page}change/", form).status_code == 302
+    admin.post("/admin/auth/group/add/", {"name": "ops"})
+    admin.post(f"{page}delete/", {"post": "yes"})
+    entries = AuditEntry.objects.filter(chain=0).order_by("number")
+    assert list(entries.values_list("actor", "action", "target", "details")) == [
+        ("root", "admin.changed", "auth.user bob", '{"changed":"Active, Superuser status"}'),
+        ("root", "admin.added", "auth.group ops", "{}"),
+        ("root", "admin.deleted", "auth.user bob", "{}"),
+    ]
 
 
 def test_events_are_found_by_id_and_narrowed_by_model_and_kind(admin: Client) -> None:

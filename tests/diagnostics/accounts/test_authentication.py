@@ -68,8 +68,8 @@ def test_a_key_in_the_address_is_not_read(project: Project) -> None:
 def test_a_revoked_and_an_expired_key_are_refused_at_once(project: Project) -> None:
     issued = issue_key(project, "k", [Scope.READ])
     assert ask(issued.text) == 200
-    assert revoke_key(issued.row)
-    assert not revoke_key(issued.row)
+    assert revoke_key(issued.row, "a test")
+    assert not revoke_key(issued.row, "a test")
     assert ask(issued.text) == 401
     ended = clock.now() - timedelta(seconds=1)
     assert ask(issue_key(project, "k", [Scope.READ], ended).text) == 401
