@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from pydantic import BaseModel, ValidationError
 from rest_framework import status
 from rest_framework.exceptions import APIException, UnsupportedMediaType
+from rest_framework.parsers import BaseParser
 
 from diagnostics.rest.batches import (
     MAX_COMPRESSED_BYTES,
@@ -23,7 +24,7 @@ from diagnostics.rest.batches import (
 from diagnostics.rest.batches import read_object as parse_object
 from failsoft.events import describe_errors
 from failsoft.json_values import JSON, clean_json, mend_utf_8
-from failsoft.parsing.strict import JsonTextError
+from failsoft.parsing.strict import JsonTextError, parse_json
 
 JSON_TYPE = "application/json"
 LINES_TYPES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
@@ -141,6 +142,16 @@ def read_model(request: HttpRequest, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         errors = error.errors(include_input=False, include_url=False)
         raise InvalidBodyError(describe_errors(list(errors))) from error
+
+
+class StrictParser(BaseParser):
+    """Reads `request.data` with the bounds of other bodies."""
+
+    media_type = JSON_TYPE
+
+    def parse(self, stream: Any, *_: object, **__: object) -> Any:  # noqa: ANN401 - any JSON
+        with refusing_body():
+            return parse_json(stream.read(MAX_PLAIN_BYTES + 1), MAX_PLAIN_BYTES)
 
 
 def fault(path: str, message: str) -> dict[str, str]:

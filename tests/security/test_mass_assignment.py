@@ -96,6 +96,16 @@ def test_a_field_that_is_not_of_the_body_is_refused_by_name(
     assert "and nothing else" in text or all(name in text for name in foreign)
 
 
+@pytest.mark.parametrize(("path", "method", "fields"), list(operations()))
+def test_a_body_that_is_nested_too_deep_is_refused(
+    project: Project, path: str, method: str, fields: frozenset[str]
+) -> None:
+    headers = {"Authorization": f"Bearer {issue_key(project, 'k', [Scope.ADMIN]).text}"}
+    client: Any = Client(headers=headers, raise_request_exception=False)
+    address, body = path_to_a_row(path, project), b"[" * 100_000
+    assert client.generic(method.upper(), address, body, JSON_TYPE).status_code in (400, 422)
+
+
 def test_columns_of_an_event_are_attributes_at_most(project: Project) -> None:
     other = Project.objects.create(slug="q", name="Q")
     columns = {field.name for field in Event._meta.get_fields()} - set(PostedEvent.model_fields)
