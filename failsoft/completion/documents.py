@@ -100,10 +100,12 @@ _CONDITION_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _CONDITION_BEHIND = re.compile(
-    r"\W*(?:(?:once|if|when|unless|until|after|provided|as soon as|but|except)\b"
+    r"\W*(?!\W)(?:(?:once|if|when|unless|until|after|provided|as soon as|but|except)\b"
     r"|[^.!?]*\b(?:ignore|disregard|scratch|forget) (?:that|this|it|the above)\b)",
     re.IGNORECASE,
 )
+_BLANKS = frozenset("`~ \t\n")
+_LINE_BEHIND = re.compile(r"[`~ \t\n]*([^\n]*)")
 _SYMBOLS = re.compile(r'[{}"\n]|\\.')
 _MARGIN = " \t\ufeff\u200b"
 
@@ -125,12 +127,19 @@ def decision_blocks(text: str) -> list[str]:
 
 def _is_conditional(text: str, start: int, end: int) -> bool:
     """Whether the line before or behind a document makes it an example or a condition."""
-    before = text[:start].rstrip("`~ \t\n").rpartition("\n")[2].rpartition(". ")[2]
-    behind = text[end:].lstrip("`~ \t\n").partition("\n")[0]
+    before = _line_before(text, start).rpartition(". ")[2]
+    behind = _LINE_BEHIND.match(text, end)
     is_sentence = not before.endswith((".", "!", "}"))
     return (is_sentence and _CONDITION_BEFORE.search(before) is not None) or (
-        _CONDITION_BEHIND.match(behind) is not None
+        behind is not None and _CONDITION_BEHIND.match(behind[1]) is not None
     )
+
+
+def _line_before(text: str, end: int) -> str:
+    """Return the last line before an offset that has more than a fence."""
+    while text[end - 1 : end] in _BLANKS:
+        end -= 1
+    return text[text.rfind("\n", 0, end) + 1 : end]
 
 
 def _match_braces(text: str) -> tuple[list[tuple[int, int]], list[int]]:

@@ -34,7 +34,7 @@ _PARAMETER = re.compile(
     r"(?P<key>[^\"'<>\n]{1,200})[\"']?(?P<attributes>\s[^<>\n]{0,100})?>"
 )
 _PARAMETER_END = re.compile(rf"</{_NAMESPACE}(?:parameter|param|argument|arg)\s*>")
-_PAIR = re.compile(r"\s*<arg_key>\s*(?P<key>[^<>\n]{1,200}?)\s*</arg_key>\s*(?:<arg_value>)?")
+_PAIR = re.compile(r"\s*<arg_key>\s*(?!\s)(?P<key>[^<>\n]{1,200}?)\s*</arg_key>\s*(?:<arg_value>)?")
 _PAIR_END = re.compile(r"</arg_value>")
 _CALL_END = re.compile(rf"\s*</{_NAMESPACE}(?:invoke|function|tool_call)\s*>")
 _ANY_TAG = re.compile(rf"</?{_NAMESPACE}(?:parameter|param|argument|arg_key|arg_value|invoke)\b")

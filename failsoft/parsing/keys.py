@@ -135,8 +135,8 @@ _FORMS = (
         RefusalCause.TOO_MANY_DIGITS,
         re.compile(rf"[+-]?[0-9.]{{{MAX_DIGITS},}}(?:[eE][+-]?[0-9]+)?"),
     ),
-    (RefusalCause.NUMBER_TOO_LARGE, re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE]\+?[0-9]+)?")),
-    (RefusalCause.LEFT_OUT, re.compile(r"(?:\.{2,}|…)+")),
+    (RefusalCause.NUMBER_TOO_LARGE, re.compile(r"[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE]\+?[0-9]+)?")),
+    (RefusalCause.LEFT_OUT, re.compile(r"(?:\.{2,}(?!\.)|…)+")),
     (RefusalCause.MISSING_QUOTES, re.compile(r"(?!(?i:undefined\Z))[^\W\d][\w.@/-]*")),
 )
 _BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})

@@ -24,7 +24,7 @@ _ELISION = re.compile(
     r"|и так далее|и т\. ?д)\b|остальн|省略|其余|其餘|同上|생략"
     r"|等等|以此类推|以此類推|以下同様|等々"
 )
-_ENDS_STRING = re.compile(r"\"\s*,?\s*\Z")
+_ENDS_STRING = re.compile(r"\"\s*(?:,\s*)?\Z")
 _COMMENTS = (("//", "\n"), ("#", "\n"), ("/*", "*/"), ("<!--", "-->"))
 # A line break or a tab between two tokens, written as its escape.
 _WRITTEN_SPACE = re.compile(r"\\[nrt](?![\w:])|\\[nrt](?=[A-Za-z_]\w*[\"']?\s*:)")

@@ -52,13 +52,16 @@ _GLUED = re.compile(r"[\w$%/.-]")
 _BOX = re.compile(r"[ \t>]*(?:[-*+]|\d{1,3}[.)])[ \t]+\[ \]\Z")
 _QUOTE_MARKS = frozenset("'\"`")
 _SPACE_OR_QUOTE = " \t'\"`"
-_EMPTY = re.compile(r"\{\s*\}|\[\s*\]")
+# Brackets that are not empty.
+_FILLED = re.compile(r"\{(?!\s*\})|\[(?!\s*\])")
 _IN_SENTENCE = re.compile(r"\w,?[ \t]+\Z")
 _GOES_ON = re.compile(r"[ \t]+(?!(?:or|and|then)\b)\w")
 _SCALARS = re.compile(
     r"\[\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None)"
     r"(?:\s*,\s*(?:-?\d[\d.eE+-]*|true|false|null|True|False|None))*\s*\]"
 )
+# Of a longer line, only this much on either side of brackets is read.
+_LINE = 400
 _WRAPPER_END = re.compile(r"[\s;)\"'`]*")
 
 
@@ -66,12 +69,12 @@ def is_mentioned(text: str, start: int, end: int) -> bool:
     """Whether empty brackets are part of a sentence, a checklist or a name."""
     if _GLUED.match(text[start - 1 : start]) or _GLUED.match(text[end : end + 1]):
         return True
-    line_start = text.rfind("\n", 0, start) + 1
-    line_end = text.find("\n", end)
-    before, after = text[line_start:start], text[end : line_end if line_end >= 0 else len(text)]
+    line_start = text.rfind("\n", max(0, start - _LINE), start) + 1 or max(0, start - _LINE)
+    line_end = text.find("\n", end, end + _LINE)
+    before, after = text[line_start:start], text[end : line_end if line_end >= 0 else end + _LINE]
     if _BOX.match(text, line_start, end) and text[end : end + 1] == " ":
         return True
-    if any(mark in _EMPTY.sub("", before + after) for mark in "{["):
+    if _FILLED.search(before) or _FILLED.search(after):
         return False
     if before[-1:] in _QUOTE_MARKS and before[-1:] == after[:1]:
         return before[:-1].strip(_SPACE_OR_QUOTE) != ""

@@ -48,7 +48,7 @@ PART = re.compile(rb"[A-Za-z0-9]+")
 CASES = re.compile(rb"[A-Z]+|[^A-Z]+")
 NUMBER = re.compile(rb"[0-9.]+[a-z]{0,3}|v?[0-9.]+|[0-9]+(?:st|nd|rd|th)")
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'-_./,:"
-NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+[a-z]?[0-9]*")
+NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+(?:[a-z][0-9]*)?")
 
 
 def strip(value: bytes) -> bytes:

@@ -185,7 +185,8 @@ def _read_quoted(body: bytes, at: int, strength: Strength) -> Span | None:
         closing = body.find(quote, opener.end(), opener.end() + MOST)
         end = closing if closing >= 0 else min(len(body), opener.end() + MOST)
         return _judged(body, (opener.end(), end), strength, is_quoted=True)
-    inside = INSIDE[quote].match(body, opener.end())
+    # No more is weighed; with a second quote, each of many names would read to the end.
+    inside = INSIDE[quote].match(body, opener.end(), opener.end() + MOST + 2)
     if inside is None or inside.start() == inside.end():
         return None
     return _judged(body, inside.span(), strength, is_quoted=True)
@@ -278,7 +279,7 @@ def _is_likely(value: bytes) -> bool:
 
 
 def _is_slug(value: bytes) -> bool:
-    return re.fullmatch(rb"[a-z]+(?:[-_./:][a-z0-9.]+)*[0-9]{0,3}", value) is not None
+    return re.fullmatch(rb"[a-z]+(?:[-_./:][a-z0-9.]+(?![a-z0-9.]))*[0-9]{0,3}", value) is not None
 
 
 def _is_short_code(value: bytes, before: bytes) -> bool:

@@ -220,7 +220,8 @@ def _is_slug(tail: bytes) -> bool:
 
 
 YEAR = re.compile(rb"(?:19|20)[0-9]{2}")
-PIECE = rb"(?:[a-z]+[0-9]{0,2}|v?[0-9]{1,8}[a-z]?)?"
+# No piece is of two kinds, or both would be tried for each of a slug.
+PIECE = rb"(?:[a-z]+[0-9]{0,2}|[0-9]{1,8}[a-z]?|v(?:[0-9]{3,8}[a-z]?|[0-9]{1,2}[a-z]))?"
 SLUG = re.compile(PIECE + rb"(?:[-_.]" + PIECE + rb")+")
 PARTING = re.compile(rb"[^A-Za-z0-9]+")
 DIGEST = re.compile(rb"[0-9a-f]{7,64}")

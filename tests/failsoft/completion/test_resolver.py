@@ -302,3 +302,10 @@ def test_a_mebibyte_of_blanks_before_a_word_is_undecidable_within_seconds(sign: 
     verdict = decide("#" + sign * 1_000_000 + "x")
     assert verdict.cause is UndecidedCause.UNKNOWN_TEXT
     assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize("behind", ["," * 1_000_000, "{}\n" * 300_000])
+def test_a_mebibyte_behind_a_decision_is_read_within_seconds(behind: str) -> None:
+    begun = time.process_time()
+    assert decide(None, '{"decision": "complete"}\n' + behind).decision is not None
+    assert time.process_time() - begun < 10

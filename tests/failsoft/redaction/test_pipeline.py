@@ -139,10 +139,33 @@ def test_a_value_behind_a_weak_name_is_weighed_by_its_beginning(
     assert 0 < sum(weighed) < 300 * 1_000
 
 
+def test_a_quoted_value_is_read_no_further_than_it_is_weighed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths: list[int] = []
+    monkeypatch.setattr(
+        key_values, "_judged", lambda _body, span, *_, **__: lengths.append(span[1] - span[0])
+    )
+    REDACTOR.redact("pwd=b'dummy" * 1_000)
+    assert len(lengths) > 900
+    assert max(lengths) < 2 * key_values.MOST
+
+
 def test_a_long_value_behind_a_weak_name_is_masked_to_its_end() -> None:
     value = Random(7).randbytes(450).hex()
     text = REDACTOR.redact(f'"see token={value}\\nNEXT=1"').text
     assert text == '"see token=[REDACTED:secret]\\nNEXT=1"'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sk-" + "v1-" * 26 + "A1B2c3d4e5f6", "token: 'a" + ".b1" * 28 + "A'"],
+    ids=["versions", "points"],
+)
+def test_pieces_of_a_slug_that_can_be_read_in_two_ways_are_read_once(text: str) -> None:
+    started = process_time()
+    REDACTOR.redact(text)
+    assert process_time() - started < 1
 
 
 HOSTILE = {
