@@ -314,13 +314,17 @@ def _band(chart: SeriesChart, run: Sequence[Point], y: Scale) -> str:
 def x_ticks(chart: OverTime, zone: tzinfo) -> Iterator[Tick]:
     """Return round hours or days of a zone, labelled in it."""
     span = chart.until - chart.since
-    offset = chart.since.astimezone(zone).utcoffset() or timedelta()
     step = next((step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1])
-    at = ceil(chart.since + offset, step) - offset
-    while at <= chart.until:
-        label = _label(at.astimezone(zone), step)
-        yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), label, at)
-        at += step
+    # On the clock on the wall, read as if it were UTC: when it is put forward or back, the
+    # hours that follow are round, too. An hour that is left out is the one after it.
+    wall = ceil(chart.since.astimezone(zone).replace(tzinfo=UTC), step)
+    ticked = chart.since - step
+    while (at := wall.replace(tzinfo=zone).astimezone(UTC)) <= chart.until:
+        if at >= chart.since and at > ticked:
+            ticked = at
+            label = _label(at.astimezone(zone), step)
+            yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), label, at)
+        wall += step
 
 
 def _label(at: datetime, step: timedelta) -> str:

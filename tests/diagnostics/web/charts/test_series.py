@@ -136,6 +136,33 @@ def test_ticks_of_time_are_round_in_the_readers_zone() -> None:
     assert {tick.at and tick.at.strftime("%H:%M") for tick in week.times} == {"18:30"}
 
 
+@pytest.mark.parametrize(
+    ("zone", "change"),
+    [
+        # The clocks go back: each of the later ticks was an hour before its midnight.
+        ("Europe/Berlin", datetime(2026, 10, 25, 1, tzinfo=UTC)),
+        ("Pacific/Chatham", datetime(2026, 9, 26, 14, tzinfo=UTC)),  # forwards, 12:45 to 13:45
+        ("Africa/Cairo", datetime(2026, 4, 23, 22, tzinfo=UTC)),  # forwards at midnight
+    ],
+)
+@pytest.mark.parametrize("days", [1, 2, 7, 30])
+def test_ticks_stay_round_and_in_order_when_the_clocks_change(
+    zone: str, change: datetime, days: int
+) -> None:
+    since, reader = change - timedelta(days=days / 2), ZoneInfo(zone)
+    ticks = drawn((1, 0), since=since, width=timedelta(days=days), zone=reader).times
+    at = [tick.at for tick in ticks if tick.at]
+    assert at == sorted(set(at))
+    local = [moment.astimezone(reader) for moment in at]
+    assert {moment.minute for moment in local} == {0}
+    is_daily = ":" not in ticks[0].label
+    hours = {moment.hour % (24 if is_daily else 2) for moment in local}
+    # Where an hour is left out, its tick is where the clocks go on.
+    assert hours <= ({0, 1} if zone == "Africa/Cairo" else {0})
+    labels = [tick.label for tick in ticks]
+    assert len(labels) == len(set(labels)) or not is_daily
+
+
 def test_marks_are_numbered_from_the_left_and_those_outside_are_left_out() -> None:
     marks = [
         Mark(NOON - HOUR, "release", "before"),
