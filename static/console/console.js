@@ -251,6 +251,18 @@ document.addEventListener("htmx:configRequest", (event) => {
   for (const [name, value] of Object.entries(parameters)) if (value === "") delete parameters[name];
 });
 
+/* A second click sends nothing again: two runs, two keys. What htmx sends, it sends itself;
+   a page that comes back from the history, or is left standing, may send once more. */
+const RESEND_MS = 8000;
+let sentForms = new WeakMap();
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (Date.now() - (sentForms.get(form) ?? -Infinity) < RESEND_MS) event.preventDefault();
+  else sentForms.set(form, Date.now());
+});
+addEventListener("pageshow", () => { sentForms = new WeakMap(); });
+
 document.addEventListener("change", (event) => {
   const { form } = event.target;
   if (form && form.hasAttribute("data-auto") && event.target.matches("select, [type=checkbox], [type=radio]")) form.requestSubmit();

@@ -3,8 +3,9 @@
 import pytest
 from playwright.sync_api import ViewportSize, expect
 
-from diagnostics.accounts.models import Project
+from diagnostics.accounts.models import Membership, Project
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.prices.models import Price
 from tests.browser.conftest import Open, Reader
 from tests.console import post_runs, recently
 from tests.diagnostics.alerting.notifications.building import make_incident
@@ -80,3 +81,16 @@ def test_incidents_are_silenced_together_without_javascript_on_a_phone(
     page.get_by_label("Silence for").select_option("4")
     page.get_by_role("button", name="Silence").click()
     expect(page.get_by_text("Silenced for 4 hours")).to_be_visible()
+
+
+def test_a_table_that_is_too_wide_scrolls_by_itself_with_what_only_ears_read(
+    project: Project, reader: Reader
+) -> None:
+    Membership.objects.update(role=Membership.Role.ADMIN)
+    amounts = {"input_per_million": 1, "output_per_million": 1, "valid_from": "2026-11-01"}
+    names = {"provider": "W" * 100, "model": "W" * 200, "edition": "W" * 64}
+    Price.objects.create(project=project, **names, **amounts)
+    page = reader.open("/settings/prices/")
+    page.set_viewport_size({"width": 1000, "height": 800})
+    assert page.locator(".scroll").evaluate("one => one.scrollWidth > one.clientWidth")
+    assert page.evaluate(WIDER) == 0
