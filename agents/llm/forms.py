@@ -15,6 +15,7 @@ from diagnostics.constraints import choices_of
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
 from diagnostics.outbound.credentials import CredentialError, check_reference, names_own_setting
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
+from diagnostics.web.edit_forms import EditForm
 
 PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
 # An answer cut off doubles its limit up to four times this, which an attempt's row must hold.
@@ -46,7 +47,7 @@ def without_secret(text: str) -> str:
         ) from error
 
 
-class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+class ProviderForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """An endpoint; its credential is a reference, never the secret."""
 
     credential = forms.RegexField(
@@ -147,7 +148,7 @@ class ProviderForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run t
         return address
 
 
-class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """A model and the settings of its calls."""
 
     supported_output_modes = forms.MultipleChoiceField(

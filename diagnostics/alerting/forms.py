@@ -28,6 +28,7 @@ from diagnostics.alerting.wording import DETECTORS, limit_words, scope_words
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.selection.conditions import known_values
 from diagnostics.selection.fields import LONGEST_VALUE, SERIES_FIELDS, UNKNOWN
+from diagnostics.web.edit_forms import EditForm
 from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
 from failsoft.events import ParseErrorType
 
@@ -188,7 +189,7 @@ LIMITS: Mapping[str, tuple[float, str]] = {
 """The upper bound of the limit of each signal, and what an empty box means."""
 
 
-class RuleForm(ScopeForm):
+class RuleForm(EditForm, ScopeForm):
     name = forms.CharField(max_length=200)
     source = PickField()
     prompt_version = PickField(label="Prompt version")

@@ -189,7 +189,9 @@ def _is_noisy(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) ->
 
 def _form(request: ConsoleRequest, row: AlertRule | None) -> RuleForm:
     initial = _beginning(request) if row is None else initial_of(row)
-    return RuleForm(request.project.pk, request.POST or None, initial=initial)
+    form = RuleForm(request.project.pk, request.POST or None, initial=initial)
+    form.instance = row
+    return form
 
 
 def _beginning(request: ConsoleRequest) -> dict[str, Any]:

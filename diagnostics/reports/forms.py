@@ -13,13 +13,14 @@ from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.reports.models import DAYS, Cadence, Subscription, read_filter
 from diagnostics.selection.query_language import write_query
 from diagnostics.selection.selection import read_selection
+from diagnostics.web.edit_forms import EditForm
 from diagnostics.web.local_times import ZoneField
 
 WHOLE = "the project, or the filter"
 LONGEST_FILTER = 500
 
 
-class SubscriptionForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+class SubscriptionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """A report to oneself; administrators may name an external address."""
 
     view = forms.ModelChoiceField(

@@ -10,6 +10,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Profile, Project
 from diagnostics.ingest.models import Quota
 from diagnostics.redaction.fields import RedactedFormField
+from diagnostics.web.edit_forms import EditForm
 from diagnostics.web.local_times import ZoneField
 from failsoft.redaction.re2_search import BadPatternError, compile_pattern
 
@@ -21,7 +22,7 @@ SCOPES = {
 LIFETIMES = {"": "never", "30": "in 30 days", "90": "in 90 days", "365": "in a year"}
 
 
-class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+class ProjectForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """The name of a project; its slug is made from it once."""
 
     class Meta:
@@ -66,7 +67,7 @@ class KeyForm(forms.Form):
         return now + timedelta(days=int(days)) if days else None
 
 
-class QuotaForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
+class QuotaForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
     """The limits of a project; an empty field has the installation's default."""
 
     class Meta:

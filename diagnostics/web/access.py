@@ -125,6 +125,7 @@ def member_view(view: ConsoleView[P]) -> ConsoleView[P]:
                 return _ask_for_less(request)
             raise
 
+    guarded.asks_membership = True  # type: ignore[attr-defined]  # read when a token is refused
     return guarded
 
 

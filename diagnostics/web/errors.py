@@ -6,9 +6,11 @@ Programs are answered in their own form: JSON under the API, a line of text at /
 import secrets
 import sys
 from collections.abc import Mapping
+from typing import cast
 
 import structlog
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -83,6 +85,13 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
         return report_mismatch(request, foreign_origin(origin, settings.FAILSOFT_BASE_URL), 403)
     if _has_key(request):
         return not_found(request, PermissionDenied())
+    match = request.resolver_match
+    is_own = origin and request.user.is_authenticated
+    if is_own and match and hasattr(match.func, "asks_membership"):
+        # Opened before the latest sign-in, in another tab: kept as if the session had ended.
+        request.ended_user_id = request.user.pk  # type: ignore[attr-defined]  # read by the view
+        request.user = AnonymousUser()
+        return cast(HttpResponse, match.func(request, *match.args, **match.kwargs))
     error_id = make_id()
     log.warning("form_refused", error_id=error_id, reason=reason)
     return render(request, "403_csrf.html", {"error_id": error_id}, status=403)

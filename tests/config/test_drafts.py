@@ -54,6 +54,10 @@ def _send_when_over(client: Client, action: str = ACTION, **fields: object) -> A
     """Send a form half an hour after the page was opened."""
     token = _token(client, PAGE)
     _let_expire(client)
+    return _send(client, token, action, **fields)
+
+
+def _send(client: Client, token: str, action: str = ACTION, **fields: object) -> Any:
     return client.post(
         action,
         {"csrfmiddlewaretoken": token, **fields},
@@ -70,6 +74,21 @@ def test_a_form_returns_to_its_page_with_the_draft(client: Client) -> None:
     assert "Rolled back &lt;v7&gt;" in page
     assert 'name="id" rows="2">4<' in page
     assert 'id="draft"' not in client.get(PAGE).text
+
+
+def test_a_form_of_the_sign_in_before_returns_to_its_page_with_the_draft(client: Client) -> None:
+    token = _token(client, PAGE)
+    client.post("/accounts/logout/", {"csrfmiddlewaretoken": token})
+    _sign_in(client)
+    refused = _send(client, token, text="Rolled back v7")
+    assert client.get(refused["Location"])["Location"] == PAGE
+    assert "Rolled back v7" in client.get(PAGE).text
+
+
+def test_a_form_without_its_page_is_refused_and_kept_nowhere(client: Client) -> None:
+    _token(client, PAGE)
+    assert client.post(ACTION, {"text": "Rolled back"}).status_code == 403
+    assert DRAFT not in client.session
 
 
 def test_secrets_are_not_kept(client: Client) -> None:
