@@ -62,7 +62,7 @@ class ApiKeyAdmin(ReadOnlyAdmin):
     @admin.action(description="Revoke", permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         closed = sum(revoke_key(key, request.user) for key in queryset)
-        self.message_user(request, f"{closed} keys revoked.")
+        self.message_user(request, f"{figures.plural(closed, 'key')} revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.has_perm("diagnostics.change_apikey"))

@@ -90,7 +90,7 @@ def steps_words(meta: Mapping[str, object] | None) -> str:
     stats = (meta or {}).get("stats")
     if not isinstance(stats, Mapping):
         return ""
-    parts = [f"{stats.get('ok', 0)} of {stats.get('total_steps', 0)} steps ok"]
+    parts = [f"{stats.get('ok', 0)} of {plural(stats.get('total_steps', 0), 'step')} ok"]
     parts += [f"{stats[key]} {key}" for key in ("failed", "skipped") if stats.get(key)]
     return "; " + ", ".join(parts)
 

@@ -28,6 +28,7 @@ from diagnostics.alerting.senders.chat_services import (
     native_scheme,
 )
 from diagnostics.alerting.wording import DELIVERY_WORDS
+from diagnostics.figures import plural
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.credentials import (
     REFERENCE_SCHEMES,
@@ -43,6 +44,7 @@ from diagnostics.web.access import (
     require_actor,
     require_administrator,
 )
+from diagnostics.web.edit_forms import EditForm
 from diagnostics.web.filter_bar import reader_zone
 from diagnostics.web.local_times import ZoneField
 from diagnostics.web.pages import respond
@@ -72,7 +74,7 @@ def _address(label: str, help_text: str) -> forms.CharField:
     )
 
 
-class ChannelForm(forms.ModelForm):  # type: ignore[type-arg] # plain at run time
+class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain at run time
     """Fields of a channel; each kind has an address of its own, since it may be secret."""
 
     email = _address("Email addresses", "Separated by commas.")
@@ -333,7 +335,7 @@ def failures_seen(request: ConsoleRequest) -> HttpResponse:
     with transaction.atomic():
         count = rows.update(seen_at=clock.now())
         if count:
-            target = f"{count} notifications"
+            target = plural(count, "notification")
             note(request.project.pk, request.user, "notification.failure_seen", target)
     return redirect("alert_channels")
 

@@ -148,7 +148,7 @@ def _releases(project_id: int, fixed_in: str) -> list[str]:
 def _mute_text(until: datetime | None, more: int | None) -> str:
     if until is not None:
         return f"until {until.isoformat(timespec='minutes')}"
-    return "" if more is None else f"until seen {more} times more"
+    return "" if more is None else f"until seen {plural(more, 'time')} more"
 
 
 def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[str, Any]]]:

@@ -237,6 +237,7 @@ FILTERS: Mapping[str, Callable[..., object]] = {
     "rate": figures.rate_percent,
     "points": figures.points,
     "count": figures.count,
+    "plural": figures.plural,
     "short_count": figures.short_count,
     "duration": figures.duration,
     "shorten": figures.shorten,

@@ -203,7 +203,7 @@ def _on_budget(evidence: Evidence) -> Advice:
     text = "Raise the output token budget, or ask for shorter plans."
     if evidence.cut_at_tokens is None:
         return Advice(text, _figures("Answers end at the token limit", evidence))
-    observed = f"Truncated answers end at {count(evidence.cut_at_tokens)} tokens (median)"
+    observed = f"Truncated answers end at {plural(evidence.cut_at_tokens, 'token')} (median)"
     observed += f"; the budget is {count(budget)}" if budget else ""
     observed += f"; reasoning takes {count(reasoning)} of them" if reasoning else ""
     if not evidence.is_at_budget:
@@ -239,4 +239,4 @@ def _figures(observation: str, evidence: Evidence) -> str:
         sampled = f": {plural(evidence.sampled, 'failure')} sampled" if evidence.sampled else ""
         return f"{observation}{sampled}."
     baseline = f", {percent(before.share)} in the week before" if before.calls else ""
-    return f"{observation}: {percent(now.share)} of {count(now.calls)} calls{baseline}."
+    return f"{observation}: {percent(now.share)} of {plural(now.calls, 'call')}{baseline}."

@@ -14,6 +14,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from diagnostics.figures import plural
+
 OTHERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
@@ -38,7 +40,9 @@ class Command(BaseCommand):
             cursor.execute(OTHERS)
             (others,) = cursor.fetchone()
         if others:
-            raise CommandError(f"{others} other connections: stop web, workers and beat first")
+            raise CommandError(
+                f"{plural(others, 'other connection')}: stop web, workers and beat first"
+            )
         if options["back"]:
             self._restore(options["back"])
         else:
@@ -55,7 +59,7 @@ class Command(BaseCommand):
             except BaseException as error:
                 self._restore(dump)
                 raise CommandError(f"{error}; the database is as it was") from error
-            self.stdout.write(f"{len(plan)} migrations applied.")
+            self.stdout.write(f"{plural(len(plan), 'migration')} applied.")
             self.stdout.write(f"Way back: upgrade --back {dump}, then the previous version")
         else:
             self.stdout.write("The database is up to date.")

@@ -154,7 +154,7 @@ def _describe_sparkline(buckets: Sequence[RunBucket], hours: int) -> str:
     peak = max(with_runs, key=lambda bucket: bucket.share)
     return (
         f"degraded share, last {hours} h: "
-        f"highest {peak.share * 100:.0f} % of {peak.runs} runs, "
+        f"highest {peak.share * 100:.0f} % of {plural(peak.runs, 'run')}, "
         f"latest {with_runs[-1].share * 100:.0f} % of {with_runs[-1].runs}"
     )
 

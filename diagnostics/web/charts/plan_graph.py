@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from diagnostics.figures import plural
 from diagnostics.web.charts.marks import Tone, shape_of
 
 BOX_WIDTH, BOX_HEIGHT = 156, 42
@@ -142,7 +143,7 @@ def describe_graph(steps: Sequence[GraphStep]) -> str:
         + (f" after {', '.join(step.dependencies)}" if step.dependencies else "")
         for step in steps[:MOST_STEPS]
     ]
-    return f"plan of {len(steps)} steps: " + "; ".join(parts)
+    return f"plan of {plural(len(steps), 'step')}: " + "; ".join(parts)
 
 
 def _step_words(step: GraphStep) -> str:

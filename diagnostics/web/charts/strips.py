@@ -11,6 +11,7 @@ from itertools import groupby
 
 from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.replay import KNOWN_CALLS, SERIES_OF_A_PROJECT
+from diagnostics.figures import plural
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, Tick, share_of
 from diagnostics.web.charts.series import WIDTH, SeriesChart, x_of
@@ -88,7 +89,7 @@ def evaluation_strip(marks: Sequence[EvaluationMark]) -> Strip:
         cells.append(Cell(place * LOOK_PITCH, len(same) * LOOK_PITCH - 1, tone, label))
         place += len(same)
     words = "; ".join(cell.label for cell in cells) or "none yet"
-    text = f"last {len(shown)} evaluations: {words}"
+    text = f"last {plural(len(shown), 'evaluation')}: {words}"
     return Strip(MOST_LOOKS * LOOK_PITCH, cells, text, most_named=MOST_NAMED)
 
 

@@ -175,7 +175,7 @@ def test_completed_goal_tells_its_story(planner: Planner, read: Read) -> None:
     plan = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'
     record = planner.run("nonsense", plan, mode="plan")
     html = read(f"/runs/{record['correlation_id']}/")
-    assert "Completed: valid plan, recovered after 2 attempts; 1 of 1 steps ok" in html
+    assert "Completed: valid plan, recovered after 2 attempts; 1 of 1 step ok" in html
     assert "</svg>Completed</span>" in html
 
 
