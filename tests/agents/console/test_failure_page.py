@@ -105,7 +105,7 @@ def test_advice_rests_on_the_samples(group: FailureGroup, read: Read) -> None:
 def test_numbers_obey_the_filter(group: FailureGroup, read: Read) -> None:
     html = read(f"/failures/{group.pk}/", model="gpt")
     assert "1 failure in 24 h" in html
-    assert "1 of 1 sampled runs recovered" in html
+    assert "1 of 1 sampled run recovered" in html
     assert "sample 1 of 1<" in html
     html = read(f"/failures/{group.pk}/", q="attempt:1")
     assert "10 failures in 24 h" in html
