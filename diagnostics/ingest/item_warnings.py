@@ -99,7 +99,7 @@ def repeated_attempts(project_id: int, now: datetime) -> int:
 
 
 def unique_values(project_id: int, now: datetime) -> list[tuple[str, int, int]]:
-    """Return the fields with a value of its own for nearly each call: name, values, calls."""
+    """Return the fields with a different value in nearly every call: name, values, calls."""
     return list(fetch(statement("unique_values"), {"project": project_id, "since": now - DAY}))
 
 

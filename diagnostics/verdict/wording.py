@@ -292,7 +292,7 @@ def describe_unsure(calls: int, unrated: int = 0) -> Sentence:
     if calls < LEAST_CALLS:
         reason = f"{plural(calls, 'call')} evaluated."
         if unrated:
-            reason += f" {plural(unrated, 'failure')} of senders that report no success: no rate."
+            reason += f" {plural(unrated, 'failure')} without a rate: no success is reported."
     return replace(UNSURE, reason=(reason,))
 
 

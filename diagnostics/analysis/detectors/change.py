@@ -195,7 +195,7 @@ class ChangeDetector:
         return find_onset(self._stretches, background)
 
     def _refine(self, fire: Fire, failed: int, usual: Usual) -> None:
-        """Find the onset of an alarm again, if so many failures more make them twice as many."""
+        """Find the onset of an alarm again, if these failures double those known since it."""
         known = round(self._bad.failed)
         is_doubled = known.bit_length() > (known - failed).bit_length()
         if not is_doubled or known > MOST_REFINED or self._bad.calm > 0:

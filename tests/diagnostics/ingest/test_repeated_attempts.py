@@ -70,4 +70,4 @@ def test_fields_are_named_of_which_hardly_two_calls_share_a_value(
     assert unique_values(project.pk, clock.now()) == told
     client.force_login(make_member(project))
     page = client.get("/ingest/").content.decode()
-    assert ("Values of single calls" in page) is bool(told)
+    assert ("Nearly unique values" in page) is bool(told)

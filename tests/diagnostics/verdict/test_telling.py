@@ -56,8 +56,7 @@ def test_what_is_over_is_told_with_its_times() -> None:
 
 def test_failures_of_senders_that_report_no_success_are_said_to_have_no_rate() -> None:
     assert describe_unsure(0, 48).text == (
-        "Not enough data. 0 calls evaluated."
-        " 48 failures of senders that report no success: no rate."
+        "Not enough data. 0 calls evaluated. 48 failures without a rate: no success is reported."
     )
 
 
