@@ -14,6 +14,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.counts import lock_alerts
+from diagnostics.alerting.notification_models import Channel
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
 from diagnostics.alerting.rules import (
     STANDARD,
@@ -69,7 +70,7 @@ def create_rule(
     """Make a rule; raises RuleError."""
     lock_alerts(project_id)
     row = AlertRule(project_id=project_id, owner_id=owner, **check_rule(fields))
-    _refuse_taken(row)
+    _check_row(row, {})
     if live_rules(project_id).count() >= MOST_RULES:
         raise RuleError({"name": f"a project has at most {MOST_RULES} rules"})
     row.save(force_insert=True)
@@ -95,7 +96,7 @@ def change_rule(row: AlertRule, fields: Mapping[str, Any], by: Actor) -> AlertRu
         row.version = F("version") + 1
     for name, value in kept.items():
         setattr(row, name, value)
-    _refuse_taken(row)
+    _check_row(row, before)
     row.updated_at = clock.now()
     row.save()
     row.refresh_from_db()
@@ -130,9 +131,17 @@ def check_rule(values: Mapping[str, Any], model: type[RuleFields] = RuleFields) 
     return kept
 
 
-def _refuse_taken(row: AlertRule) -> None:
+def _check_row(row: AlertRule, before: Mapping[str, Any]) -> None:
+    """Refuse a name that is taken and channels of others; those named before may be deleted."""
+    faults = {}
     if live_rules(row.project_id).filter(name=row.name).exclude(pk=row.pk).exists():
-        raise RuleError({"name": "another rule has this name"})
+        faults["name"] = "another rule has this name"
+    own = set(Channel.objects.filter(project_id=row.project_id).values_list("pk", flat=True))
+    for field in ("routing", "escalation"):
+        if unknown := set(getattr(row, field)) - own - set(before.get(field, ())):
+            faults[field] = f"no channel of this project: {min(unknown)}"
+    if faults:
+        raise RuleError(faults)
 
 
 def _given_of(row: AlertRule) -> dict[str, Any]:

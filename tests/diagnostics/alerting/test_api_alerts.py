@@ -20,6 +20,7 @@ from diagnostics.alerting.rule_rows import ensure_standard_rules
 from diagnostics.purge import purge_project
 from diagnostics.store.windows import floor
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
+from tests.diagnostics.alerting.notifications.building import make_channel
 from tests.shifted_clock import shift_clock
 
 pytestmark = pytest.mark.django_db
@@ -215,6 +216,23 @@ def test_a_wrong_rule_is_refused_by_field(ask: Ask, wrong: dict[str, object], pa
     answer = ask("post", "alert-rules", {**given, **wrong})
     assert answer.status_code == 422
     assert path in [error["path"] for error in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("field", ["routing", "escalation"])
+def test_a_rule_names_channels_of_its_project_only(ask: Ask, project: Project, field: str) -> None:
+    other = Project.objects.create(slug="other", name="Other")
+    own, foreign = make_channel(project), make_channel(other)
+    for unknown in (foreign.pk, 0, -1):
+        answer = ask("post", "alert-rules", {"name": "n", field: [own.pk, unknown]})
+        assert answer.status_code == 422, unknown
+        assert [error["path"] for error in answer.json()["errors"]] == [f"/{field}"]
+        assert str(unknown) in answer.json()["errors"][0]["message"]
+    rule = ask("post", "alert-rules", {"name": "n", field: [own.pk]}).json()
+    path = f"alert-rules/{rule['id']}"
+    assert ask("patch", path, {field: [foreign.pk]}).status_code == 422
+    # A rule goes on naming a channel that was deleted: nobody is notified there.
+    own.delete()
+    assert ask("patch", path, {"severity": "critical"}).status_code == 200
 
 
 def test_a_rule_is_tried_on_the_past(ask: Ask, project: Project, now: datetime) -> None:
