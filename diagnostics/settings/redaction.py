@@ -17,10 +17,11 @@ from diagnostics.settings.forms import RedactionRuleForm
 from diagnostics.settings.frame import settings_action
 from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.pages import respond
-from failsoft.redaction import Redactor
+from failsoft.redaction import FAILED, Redactor
 from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules
 
 SAMPLE_BYTES = 16_384
+TOO_SLOW = f"Too slow: the text would be replaced by {FAILED}."
 ALONE = Redactor([], {})
 
 
@@ -44,15 +45,19 @@ def _submit(request: ConsoleRequest) -> HttpResponse:
     if form.is_valid():
         if "try" in request.POST:
             trial = try_rule(form.cleaned_data)
+            if trial is None:
+                form.add_error("pattern", TOO_SLOW)
         elif _save(request, form):
             return redirect("redaction")
     return _show(request, form, trial)
 
 
-def try_rule(fields: Mapping[str, str]) -> Trial:
-    """Count the matches of a pattern in a text; other secrets are masked too."""
+def try_rule(fields: Mapping[str, str]) -> Trial | None:
+    """Count the matches of a pattern in a text; other secrets are masked too. None: too slow."""
     own = OwnRules([OwnRule(fields["kind"], fields["pattern"])])
     text = ALONE.with_own(own).redact(fields["text"], SAMPLE_BYTES).text
+    if text == FAILED:
+        return None
     count = text.count(f"[REDACTED:{fields['kind']}]")
     return Trial(pieces(redact(text, SAMPLE_BYTES)), count)
 

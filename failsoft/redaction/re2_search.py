@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from time import thread_time
 from typing import Any
 
 import re2
@@ -73,6 +74,9 @@ MOST_PATTERN_CHARACTERS = 500
 MOST_PROGRAM = 20_000
 MEMORY_BYTES = 16 << 20
 RANK = 2
+# RE2 may read to the end of a text for each match: a few times what ordinary rules take.
+START_SECONDS = 0.05
+BYTE_SECONDS = 10e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,10 @@ class BadPatternError(ValueError):
     """the pattern does not compile under RE2"""
 
 
+class SlowRulesError(Exception):
+    """the rules of a project take too long for a text"""
+
+
 class OwnRules:
     """Rules of one project, compiled."""
 
@@ -98,9 +106,17 @@ class OwnRules:
         return bool(self._rules)
 
     def find(self, body: bytes) -> Iterator[tuple[int, int, str, int]]:
-        """Yield (start, end, kind, rank) of what to mask in a view, or in text as UTF-8."""
+        """Yield (start, end, kind, rank) of what to mask in a view, or in text as UTF-8.
+
+        SlowRulesError if the rules take more time than the bytes allow.
+        """
+        until = thread_time() + START_SECONDS + len(body) * BYTE_SECONDS
         for pattern, kind in self._rules:
+            if thread_time() > until:
+                raise SlowRulesError
             for match in pattern.finditer(body):
+                if thread_time() > until:
+                    raise SlowRulesError
                 group = 1 if match.re.groups and match.span(1)[0] >= 0 else 0
                 start, end = match.span(group)
                 if start < end:

@@ -30,6 +30,14 @@ def test_a_pattern_is_tried_on_a_text_and_not_saved(client: Client) -> None:
     assert not RedactionRule.objects.exists()
 
 
+def test_a_pattern_that_is_too_slow_for_a_text_is_named_so(client: Client) -> None:
+    sign_in(client, "admin")
+    slow = {**RULE, "pattern": "(?s).*q|1", "text": "1" * 16_384, "try": "1"}
+    page = client.post("/settings/redaction/", slow).content.decode()
+    assert "Too slow: the text would be replaced by [REDACTION_FAILED]." in page
+    assert "No match" not in page
+
+
 def test_a_rule_is_saved_once_and_switched(client: Client) -> None:
     project = sign_in(client, "admin")
     assert client.post("/settings/redaction/", RULE).status_code == 302

@@ -2,10 +2,11 @@
 
 import tomllib
 from random import Random
+from time import thread_time
 
 import pytest
 
-from failsoft.redaction import Redactor
+from failsoft.redaction import FAILED, Redactor
 from failsoft.redaction.checks import is_card
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 from failsoft.redaction.rules import RULES_FILE, SecretRule, load_rule_set, load_rules
@@ -134,3 +135,19 @@ def luhn_digit(digits: str) -> str:
 def test_an_own_rule_finds_any_alphabet(pattern: str, text: str, expected: str) -> None:
     redacted = ALL.with_own(OwnRules([OwnRule("own", pattern)])).redact(text)
     assert redacted.text == expected
+
+
+# Each match is found only after the rest of the text has been read.
+READS_ON = OwnRules([OwnRule("own", "(?s).*q|1")])
+
+
+def test_a_rule_that_reads_the_rest_at_each_match_fails_closed_in_time() -> None:
+    begin = thread_time()
+    redacted = ALL.with_own(READS_ON).redact("1" * 65_536)
+    assert thread_time() - begin < 2
+    assert redacted == (FAILED, ("failed",))
+
+
+def test_many_matches_of_several_rules_take_no_such_time() -> None:
+    own = OwnRules([OwnRule("a", "[0-9]"), OwnRule("b", "[1-3][4-6]"), OwnRule("c", "x+y|x")])
+    assert ALL.with_own(own).redact("1x" * 32_768).found == ("a", "c")
