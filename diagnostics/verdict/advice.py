@@ -14,6 +14,8 @@ from diagnostics.verdict.knowledge import SINGLE
 LONGEST_PLACE = 80
 MOST_REASONING = 0.5
 """The share of output tokens from which on reasoning has used up the budget."""
+ALONE = 0.75
+"""The least share of the failures above baseline of which it is said that only it fails more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +157,14 @@ def part_of(finding: Finding) -> ExcessShare | None:
 def _by_cause(words: CauseWords, part: ExcessShare | None, *, is_compared: bool) -> Advice:
     if not is_compared:
         return Advice(words.advice, f"{words.uncompared}.")
-    # A share above 1 means that others fail less than before.
+    if part is None:
+        return Advice(words.advice, f"{words.evidence}.")
+    claim = words.evidence if part.share >= ALONE else words.evidence.removeprefix("Only ")
     figures = (
-        f": {percent(min(part.share, 1.0), 0)} of the failures above baseline,"
+        f"{percent(part.share, 0)} of the failures above baseline,"
         f" {percent(part.traffic_share, 0)} of the calls"
-        if part
-        else ""
     )
-    return Advice(words.advice, f"{words.evidence}{figures}.")
+    return Advice(words.advice, f"{claim[0].upper()}{claim[1:]}: {figures}.")
 
 
 def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:

@@ -165,7 +165,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "{words}{node}: {hit} fail more.",
         "Check what changed in the validation of answers and in the registered tools.",
         "The failures are of one kind, whatever the model",
-        "Calls of all models are affected; too few good ones to compare with",
+        "Calls of all models are affected; too few good calls to compare with",
         looks="Looks like our validator or its tools",
     ),
     Cause.ENVIRONMENT: CauseWords(

@@ -71,16 +71,21 @@ def judge_counted(counted: CellCounts, timing: Timing) -> list[tuple[Finding, Po
     answers = explain(counted)
     findings = []
     for answer, posterior in answers:
-        finding = _finding(answer, posterior, counted, timing)
+        others = [other for other, _ in answers if other is not answer]
+        finding = _finding(answer, posterior, others, counted, timing)
         # Its calls may fail in the way of another cause, too.
-        theirs = {kind for other, _ in answers for kind in other.kinds} - {*answer.kinds}
+        theirs = {kind for other in others for kind in other.kinds} - {*answer.kinds}
         risen = tuple(kind for kind in finding.risen if kind not in theirs) or answer.kinds
         findings.append((replace(finding, risen=risen, top_kind=risen[0]), posterior))
     return findings
 
 
 def _finding(
-    answer: Explanation, posterior: Posterior, counted: CellCounts, timing: Timing
+    answer: Explanation,
+    posterior: Posterior,
+    beside: Iterable[Explanation],
+    counted: CellCounts,
+    timing: Timing,
 ) -> Finding:
     names = names_of(answer, counted, timing)
     every = (
@@ -91,10 +96,12 @@ def _finding(
     candidates = sorted(every, key=lambda candidate: -candidate[0])
     # A model at one of its nodes and the model have the same name: the likelier one is shown.
     same = [candidate for candidate in candidates if _is_same(candidate[2], names[0])]
-    probability = sum(p for p, _, _ in same)
-    _, answer, name = same[0]
+    if _probability(same) < NAMED:
+        same = _common_version(candidates, beside)
+    probability = _probability(same)
     if probability < NAMED:
         return _mixed(candidates, posterior, counted)
+    _, answer, name = same[0]
     ours = sum(p for p, _, name in candidates if name.cause not in THEIRS)
     others = [index for index in range(len(counted.cells)) if index not in answer.cells]
     versions = {counted.cells[index].place.versions for index in answer.cells}
@@ -118,6 +125,27 @@ def _finding(
 def _is_same(name: CauseName, other: CauseName) -> bool:
     """Whether two names say the same; that a node is hit says where the validator fails."""
     return name.key == other.key or {name.cause, other.cause} == {Cause.VALIDATOR}
+
+
+def _probability(candidates: Iterable[Candidate]) -> float:
+    return sum(probability for probability, _, _ in candidates)
+
+
+def _common_version(
+    candidates: Sequence[Candidate], beside: Iterable[Explanation]
+) -> list[Candidate]:
+    """Return the answers that have the likeliest new version in common, itself first.
+
+    Whether it fails at one of its models only or at all of them, it is the version, unless
+    another cause is already one of its calls.
+    """
+    known = {part for other in beside for part in other.subsets[0].parts}
+    for first in candidates:
+        parts = {*first[2].subset.parts}
+        if first[2].subset.is_new and first[2].cause in VERSIONS and known.isdisjoint(parts):
+            within = (other for other in candidates if parts <= {*other[2].subset.parts})
+            return [first, *(other for other in within if other is not first)]
+    return []
 
 
 def _mixed(candidates: Sequence[Candidate], posterior: Posterior, counted: CellCounts) -> Finding:

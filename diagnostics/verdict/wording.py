@@ -314,6 +314,8 @@ UNCLEAR = "The calls so far do not tell the cause."
 
 
 def _alternative(cause: Cause, value: str) -> str:
+    if cause is Cause.ENVIRONMENT and not value:
+        return "our network"
     node = "at the node " if cause is Cause.VALIDATOR and value else ""
     return f"{CAUSES[cause].noun} {node}{value}".rstrip()
 

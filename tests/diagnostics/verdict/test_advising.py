@@ -163,7 +163,7 @@ def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
 
 def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
     shares = (
-        ExcessShare("model", "haiku", 1.02, 0.33),
+        ExcessShare("model", "haiku", 1.0, 0.33),
         ExcessShare("prompt_version", "v7", 0.5, 0.5),
     )
     part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
@@ -173,3 +173,13 @@ def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
         " 33\u202f% of the calls."
     )
     assert part_of(Finding(Cause.MIXED, shares=shares)) is None
+
+
+def test_only_a_cause_with_most_of_the_failures_is_said_to_be_the_only_one() -> None:
+    shares = (ExcessShare("model", "haiku", 0.41, 0.03),)
+    part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
+    _, route = advise("refusal", Cause.MODEL, SEEN, part=part)
+    assert route.evidence == (
+        "Calls to this model are above baseline: 41\u202f% of the failures above baseline,"
+        " 3\u202f% of the calls."
+    )

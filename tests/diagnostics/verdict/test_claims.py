@@ -217,6 +217,18 @@ def test_what_always_came_together_is_told_as_either() -> None:
     )
 
 
+@pytest.mark.parametrize("calls", [2, 3])
+def test_a_new_version_is_the_cause_whether_one_model_fails_or_all(calls: int) -> None:
+    """Too few calls of another model to tell whether the new release fails there, too."""
+    called = [renewed(place, release="r2") for place in places(MODELS[:2])]
+    own = [place for place in called if place.source == "crm"]
+    cells = [CountCell(place, 60, {}) for place in called if place.source != "crm"]
+    cells += [CountCell(place, 20, {"truncated": 6}) for place in own if place.model == "one"]
+    cells += [CountCell(place, calls, {}) for place in own if place.model == "two"]
+    (finding,) = find_causes(cells, quiet(places()))
+    assert cause_words(finding) == "Looks like our release crm r2: 1 of 2 models affected."
+
+
 def test_versions_that_were_there_before_are_no_alternatives() -> None:
     """A release and a schema that have the same calls, both called before the onset."""
     called = [
@@ -268,3 +280,11 @@ def test_shares_of_the_excess_are_shares() -> None:
     cells = cells_of(called, lambda place: place.model == "one", "not_json")
     (finding,) = find_causes(cells, quiet(called))
     assert max(share.share for share in finding.shares) <= 1.0
+
+
+def test_our_network_is_an_alternative_by_its_name() -> None:
+    either = ((Cause.PROVIDER_OUTAGE, "acme"), (Cause.ENVIRONMENT, ""))
+    assert cause_words(Finding(Cause.MIXED, alternatives=either)) == (
+        "Looks like the provider acme or our network; so far the calls fit both."
+        " Calls of one without the other would tell."
+    )
