@@ -22,8 +22,8 @@ from diagnostics import clock
 from diagnostics.figures import duration, plural
 from diagnostics.prices.retry_budgets import Rescue, next_attempt
 from diagnostics.queries.call_counts import CALLS, LADDERS, tallies_of
-from diagnostics.queries.events import window_for
 from diagnostics.queries.models import sums_between
+from diagnostics.queries.series import window_for
 from diagnostics.selection.query_language import Term
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event, payloads_of

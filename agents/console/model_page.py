@@ -9,8 +9,8 @@ from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console.model_story import APPLIED_FIELDS, model_story, narrowed_to
-from diagnostics.queries.events import covered_by
 from diagnostics.queries.models import is_known_model
+from diagnostics.queries.series import covered_by
 from diagnostics.selection.conditions import known_values
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters

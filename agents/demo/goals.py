@@ -51,7 +51,7 @@ from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.events import CallErrorType, ParseErrorType
 from failsoft.plans.contract import CONTRACT_VERSION
 from failsoft.plans.execution import CallContext, CallTool, Seams, ToolTimeoutError, execute
-from failsoft.redaction.preview import PREVIEW_BYTES
+from failsoft.redaction.pipeline import PREVIEW_BYTES
 from failsoft.retry.answers import PlannerSchema, Understood
 from failsoft.retry.engine import Feedback
 from failsoft.retry.policy import RetryConfig

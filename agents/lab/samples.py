@@ -16,7 +16,7 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload
 from failsoft.actions.entries import TOOLSETS
 from failsoft.json_values import clean_text
-from failsoft.redaction.preview import LONGEST_MARKER, PREVIEW_BYTES
+from failsoft.redaction.pipeline import LONGEST_MARKER, PREVIEW_BYTES
 from failsoft.retry.judging import DECISION, NEXT_STEP, PLAN
 
 NONE, PASTED = "none", "pasted"

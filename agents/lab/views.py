@@ -35,7 +35,7 @@ from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import respond
 from failsoft.events import Coercion, Repair, ValidationErrorItem
 from failsoft.parsing.tracing import MAX_BYTES
-from failsoft.redaction.preview import cut
+from failsoft.redaction.pipeline import cut
 
 LINES_AROUND = 2
 MOST_LINES = 160

@@ -18,9 +18,8 @@ from diagnostics.analysis.series import SeriesKey, axis_of
 from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, Unit
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
-from diagnostics.queries.events import window_for
 from diagnostics.queries.models import slot_width
-from diagnostics.queries.trends import recent_trends, trends
+from diagnostics.queries.series import recent_trends, trends, window_for
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all

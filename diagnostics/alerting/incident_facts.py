@@ -24,7 +24,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.signals import RATIOS, noun_of
 from diagnostics.alerting.wording import slice_words, widest_of
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.queries.trends import latest_degraded
+from diagnostics.queries.events import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.rollups import SERIES

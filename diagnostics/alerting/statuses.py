@@ -32,9 +32,8 @@ from diagnostics.analysis.status import (
 )
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
-from diagnostics.queries.events import BASELINE_SPAN, window_for
+from diagnostics.queries.series import BASELINE_SPAN, RUNS, Counting, recent_trends, window_for
 from diagnostics.queries.sums import Question, sum_rollups
-from diagnostics.queries.trends import RUNS, Counting, recent_trends
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, keeps_all
 from diagnostics.store.kept_answers import CachedResult, ResultCache

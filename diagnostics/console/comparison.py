@@ -16,8 +16,8 @@ from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.ingest.deploys import reported_deploys
 from diagnostics.ingest.models import Deploy
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
-from diagnostics.queries.events import window_for, window_of
 from diagnostics.queries.matrix import Excess, excess
+from diagnostics.queries.series import window_for, window_of
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection

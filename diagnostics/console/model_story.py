@@ -36,7 +36,6 @@ from diagnostics.queries.call_counts import (
     latency_percentile,
     tallies_of,
 )
-from diagnostics.queries.events import BASELINE_SPAN, window_for, window_of
 from diagnostics.queries.matrix import Excess, excess, excess_of_kind, excess_of_rate
 from diagnostics.queries.models import (
     calls_by_prompt,
@@ -45,6 +44,7 @@ from diagnostics.queries.models import (
     sums_between,
 )
 from diagnostics.queries.runs import worse_than_before
+from diagnostics.queries.series import BASELINE_SPAN, window_for, window_of
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.rollups import LATENCY

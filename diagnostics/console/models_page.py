@@ -15,7 +15,6 @@ from diagnostics.figures import read_number
 from diagnostics.prices.prices import prices_of, retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import covered_by, window_of
 from diagnostics.queries.matrix import (
     Column,
     Excess,
@@ -25,6 +24,7 @@ from diagnostics.queries.matrix import (
     summarise_matrix,
 )
 from diagnostics.queries.models import calls_by_model
+from diagnostics.queries.series import covered_by, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters

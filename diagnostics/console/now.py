@@ -37,9 +37,9 @@ from diagnostics.failures.wording import title_of
 from diagnostics.figures import listed, plural, rate_percent
 from diagnostics.ingest.key_counts import count_late
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import covered_by, window_of
+from diagnostics.queries.events import latest_degraded
 from diagnostics.queries.matrix import name_of
-from diagnostics.queries.trends import latest_degraded
+from diagnostics.queries.series import covered_by, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.advice import Advice

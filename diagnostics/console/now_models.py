@@ -18,8 +18,8 @@ from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
 from diagnostics.figures import percent, read_number, shorten
 from diagnostics.prices.prices import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
-from diagnostics.queries.events import COUNTED, read_series, window_of
 from diagnostics.queries.matrix import LONGEST_NAME
+from diagnostics.queries.series import COUNTED, read_series, window_of
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import LATENCY, SERIES

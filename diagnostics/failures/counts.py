@@ -13,7 +13,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
-from diagnostics.queries.events import BASELINE_SPAN
+from diagnostics.queries.series import BASELINE_SPAN
 from diagnostics.selection.conditions import (
     ANY_DAY,
     Days,

@@ -13,7 +13,7 @@ from diagnostics.failures.groups import shapes_of, whole_slots
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.places import FailurePlace, Spread, divide
 from diagnostics.queries.call_counts import counts_runs
-from diagnostics.queries.events import BASELINE_SPAN
+from diagnostics.queries.series import BASELINE_SPAN
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.windows import Grain, RunBucket, align_to

@@ -12,8 +12,8 @@ from diagnostics.queries.call_counts import (
     count_calls,
     count_failing,
 )
-from diagnostics.queries.events import BASELINE_SPAN
 from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.series import BASELINE_SPAN
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series

@@ -9,8 +9,7 @@ from pydantic_core import to_json
 from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent
 from failsoft.json_values import clean_text
 from failsoft.redaction import FAILED, Redact
-from failsoft.redaction.pipeline import INPUT_CHARACTERS
-from failsoft.redaction.preview import PREVIEW_BYTES
+from failsoft.redaction.pipeline import INPUT_CHARACTERS, PREVIEW_BYTES
 from failsoft.redaction.secret_names import is_secret_name
 
 Row = dict[str, Any]

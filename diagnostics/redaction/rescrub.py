@@ -19,7 +19,7 @@ from diagnostics import clock
 from diagnostics.redaction.event_rows import NAME_FIELDS
 from diagnostics.redaction.rules import RedactionRule, Rescrub, forget_rules, redactor_of
 from failsoft.redaction import Redact
-from failsoft.redaction.preview import cut
+from failsoft.redaction.pipeline import cut
 
 BATCH_ROWS = 200
 MOST_STARTS = 5

@@ -25,15 +25,15 @@ from diagnostics.failures.groups import MOST_FRESH, latest_groups, newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.prices.prices import prices_of, retry_spend
-from diagnostics.queries.events import (
+from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.models import BY_MODEL
+from diagnostics.queries.series import (
     BASELINE_COUNTED,
     BASELINE_SPAN,
     COUNTED,
     read_counts,
     window_for,
 )
-from diagnostics.queries.matrix import ModelKey
-from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.reports.curves import slot_count, slot_width
 from diagnostics.reports.document import (

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from failsoft.json_values import clean_text
 from failsoft.plans.contract import DEGRADED, MAX_ERROR_CHARACTERS, StepResult
+from failsoft.plans.ordering import UnresolvedReferenceError, resolve_references
 from failsoft.plans.outputs import UnusableOutputError, fit_output, make_json
-from failsoft.plans.references import UnresolvedReferenceError, resolve_references
 from failsoft.plans.resolution import PlannedStep, ResolvedPlan, resolve_plan
 from failsoft.plans.summary import Progress, summarise
 from failsoft.plans.violations import quote

@@ -17,8 +17,7 @@ from failsoft.plans.contract import (
     STEP_KEYS,
     TOOL_KEYS,
 )
-from failsoft.plans.ordering import order_steps
-from failsoft.plans.references import referenced_step
+from failsoft.plans.ordering import order_steps, referenced_step
 
 _MAJOR = CONTRACT_VERSION.partition(".")[0] + "."
 _NAMED = re.compile(r"(?!step_|__)[A-Za-z_][A-Za-z0-9_]*\Z")

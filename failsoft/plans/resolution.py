@@ -13,8 +13,7 @@ from pydantic import JsonValue
 
 from failsoft.json_values import clean_text
 from failsoft.plans.contract import META_STEP_ID
-from failsoft.plans.ordering import order_steps, reverse
-from failsoft.plans.references import find_dollars
+from failsoft.plans.ordering import find_dollars, order_steps, reverse
 from failsoft.plans.shapes import check_dependency_list, check_tool, referenced_indices
 from failsoft.plans.violations import Violations, describe_cycle, quote
 

@@ -12,7 +12,7 @@ from failsoft.plans.contract import (
     STEP_KEYS,
     TOOL_KEYS,
 )
-from failsoft.plans.references import find_references
+from failsoft.plans.ordering import find_references
 from failsoft.plans.violations import Violations, kind_of, point, quote
 
 _PREFIX = "step_"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from failsoft.parsing.tracing import read_valid
-from failsoft.plans.references import referenced_step
+from failsoft.plans.ordering import referenced_step
 
 STUB_TITLE = "Stub step: planning did not succeed"
 # Patterns are matched against the beginning of a goal: each fits in one sentence.

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from failsoft.json_values import pointer_of
-from failsoft.plans.references import referenced_step
+from failsoft.plans.ordering import referenced_step
 from failsoft.plans.validation import TOOL_UNKNOWN, explain_unknown_tool
 from failsoft.plans.violations import Violation
 from failsoft.retry.judging import CallCheck

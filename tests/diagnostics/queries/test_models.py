@@ -24,7 +24,6 @@ from diagnostics.prices.prices import (
     retry_spend,
     total_spend,
 )
-from diagnostics.queries.events import window_of
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (
     MOST_SLOTS,
@@ -35,6 +34,7 @@ from diagnostics.queries.models import (
     slot_width,
     sums_between,
 )
+from diagnostics.queries.series import window_of
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.aggregation import fold

@@ -4,7 +4,7 @@ from random import Random
 
 from diagnostics.redaction.event_rows import make_row
 from failsoft.redaction import Redacted, Redactor
-from failsoft.redaction.preview import PREVIEW_BYTES
+from failsoft.redaction.pipeline import PREVIEW_BYTES
 from failsoft.redaction.rules import load_rules
 from tests.diagnostics.builders import make_event, wire_event
 from tests.failsoft.redaction.made_up import make

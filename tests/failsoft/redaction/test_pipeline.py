@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failsoft.redaction import FAILED, Redactor, key_values
-from failsoft.redaction.pipeline import INPUT_CHARACTERS
-from failsoft.redaction.preview import MARKER
+from failsoft.redaction.pipeline import INPUT_CHARACTERS, MARKER
 from failsoft.redaction.rules import load_rules
 from tests.failsoft.redaction.made_up import EXAMPLES, make
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from failsoft.redaction.preview import PREVIEW_BYTES, cut
+from failsoft.redaction.pipeline import PREVIEW_BYTES, cut
 
 MARK = "[REDACTED:jwt]"
 
