@@ -179,6 +179,10 @@ def _commands(value: dict[str, list[str]]) -> dict[str, list[str]]:
     return value
 
 
+def _references(value: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {slug: [_reference(item) for item in items] for slug, items in value.items()}
+
+
 def _long(value: SecretStr) -> SecretStr:
     if 0 < len(value.get_secret_value()) < SECRET_KEY_CHARACTERS:
         raise ValueError(f"must have at least {SECRET_KEY_CHARACTERS} characters")
@@ -228,6 +232,7 @@ HttpAddress = Annotated[str, AfterValidator(_with_port), AfterValidator(_http)]
 HttpOrigin = Annotated[str, AfterValidator(_with_port), AfterValidator(_origin)]
 Json = BeforeValidator(_decode)
 Commands = Annotated[dict[str, list[str]], Json, AfterValidator(_commands)]
+Credentials = Annotated[dict[str, list[str]], Json, AfterValidator(_references)]
 Aliases = Annotated[dict[str, str], Json, AfterValidator(_aliases)]
 RetryPolicy = Annotated[dict[str, Any], Json, AfterValidator(partial(settle_retry, env=os.environ))]
 McpServers = Annotated[dict[str, Any], Json, AfterValidator(_servers)]
@@ -259,6 +264,8 @@ class Configuration(BaseSettings):
     http_allow_private: bool = False
     # The folders of credential files.
     secret_dirs: Annotated[Words, AfterValidator(_absolute)] = ["/run/secrets"]
+    # What administrators of a project may reference, by its slug.
+    project_credentials: Credentials = {}
     redact_emails: bool = False
     mcp_servers: McpServers = {}
     local_stack: bool = False

@@ -1,6 +1,5 @@
 """Forms about providers, models and purges."""
 
-import re
 from typing import Any
 
 from django import forms
@@ -13,7 +12,7 @@ from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import choices_of
 from diagnostics.outbound.addresses import ForbiddenAddressError, PrivateAddressError, choose_target
-from diagnostics.outbound.credentials import CredentialError, check_reference, names_own_setting
+from diagnostics.outbound.credentials import CredentialError, check_reference
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.web.edit_forms import EditForm
 
@@ -22,19 +21,6 @@ PRIVATE_HINT = "only a superuser or FAILSOFT_HTTP_ALLOW_PRIVATE allows it."
 MOST_OUTPUT_TOKENS = 1_000_000
 LONGEST_ATTEMPT_SECONDS = 3_600
 APPENDED = {"openai": ["/chat/completions"], "anthropic": ["/messages", "/v1"]}
-# References that a project's administrator may use: never this installation's own settings.
-PROVIDERS_OWN = re.compile(r"(env:[A-Z][A-Z0-9_]*_(API_KEY|API_TOKEN)|file:/.+|)")
-
-
-def is_for_providers(reference: str) -> bool:
-    """Whether a reference can only be the key of a provider."""
-    if names_own_setting(reference) or not PROVIDERS_OWN.fullmatch(reference):
-        return False
-    try:
-        check_reference(reference)
-    except CredentialError:
-        return False
-    return True
 
 
 def without_secret(text: str) -> str:
@@ -93,29 +79,33 @@ class ProviderForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plai
         return name
 
     def clean_credential(self) -> str:
-        """Refuse a reference that would send this installation's own secrets to an endpoint."""
+        """Refuse a reference that would send a secret of others to an endpoint."""
         reference: str = self.cleaned_data["credential"]
-        if reference == self.instance.credential or is_for_providers(reference):
+        if reference == self.instance.credential:
             return reference
         try:
             check_reference(reference)
         except CredentialError as error:
             raise ValidationError(capfirst(str(error))) from error
-        if self.runs_installation:
-            return reference
-        raise ValidationError(
-            "Only superusers can reference this credential. Use"
-            " env:..._API_KEY or env:..._API_TOKEN."
-        )
+        if not self._may_reference(reference):
+            raise ValidationError(
+                "Only a superuser can enter this credential, unless FAILSOFT_PROJECT_CREDENTIALS"
+                f" has it for the project {self.project.slug}."
+            )
+        return reference
+
+    def _may_reference(self, reference: str) -> bool:
+        own = settings.FAILSOFT_PROJECT_CREDENTIALS.get(self.project.slug, ())
+        return self.runs_installation or reference in {"", *own}
 
     def clean(self) -> dict[str, Any]:
-        """Refuse to send a secret of this installation to another endpoint."""
+        """Refuse to send a secret of others to another endpoint."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if "base_url" in self.changed_data:
             self.instance.allows_private = self.runs_installation
-        is_free = self.runs_installation or is_for_providers(self.instance.credential)
         moved = {"adapter", "base_url"} & set(self.changed_data)
-        if moved and not is_free and "credential" not in self.changed_data:
+        is_kept = "credential" not in self.changed_data
+        if moved and is_kept and not self._may_reference(self.instance.credential):
             self.add_error(
                 "base_url",
                 "A superuser set the credential for the previous address. Enter another"

@@ -428,21 +428,26 @@ def test_a_project_is_deleted_by_its_typed_slug(admin: Client, project: Project)
     assert "Delete Other" in admin.get("/settings/purge/").content.decode()
 
 
-def test_s26_a_credential_is_a_reference_and_not_to_our_own_secrets(
-    admin: Client, project: Project
+def test_s26_a_credential_is_a_reference_that_the_installation_gives_to_the_project(
+    admin: Client, project: Project, settings: Any
 ) -> None:
+    own = ["env:OUR_API_KEY", "file:/etc/passwd"]
+    settings.FAILSOFT_PROJECT_CREDENTIALS = {project.slug: own, "other": ["env:OPENAI_API_KEY"]}
     told = {"name": "p", "adapter": "openai", "enabled": "on"}
     for bad in (
         "sk-" + "x" * 40,
         "env:FAILSOFT_SECRET_KEY",
         "env:DATABASE_URL",
-        "file:/etc/passwd",
+        "env:OPENAI_API_KEY",  # of another project
+        "env:THIRD_API_KEY",
+        "file:/run/secrets/other",
+        "file:/etc/passwd",  # in no folder of secrets
         "file:/run/secrets/../../etc/passwd",
     ):
         admin.post("/settings/providers/new/", {**told, "credential": bad})
     assert not Provider.objects.exists()
-    admin.post("/settings/providers/new/", {**told, "credential": "env:OPENAI_API_KEY"})
-    assert Provider.objects.get().credential == "env:OPENAI_API_KEY"
+    admin.post("/settings/providers/new/", {**told, "credential": "env:OUR_API_KEY"})
+    assert Provider.objects.get().credential == "env:OUR_API_KEY"
 
 
 @pytest.mark.parametrize(
@@ -451,13 +456,16 @@ def test_s26_a_credential_is_a_reference_and_not_to_our_own_secrets(
         ({"base_url": "https://elsewhere.example/v1"}, False),
         ({"adapter": "anthropic"}, False),  # its official address is another one
         ({"name": "q"}, True),
-        # With a key that its administrator may name, it may go anywhere.
+        ({"base_url": "https://b.example", "credential": "env:A_API_KEY"}, False),
+        # With a key of the project, or with none, it may go anywhere.
+        ({"base_url": "https://b.example", "credential": ""}, True),
         ({"base_url": "https://b.example", "credential": "env:B_API_KEY"}, True),
     ],
 )
 def test_s26_a_secret_of_the_installation_stays_with_its_endpoint(
-    admin: Client, project: Project, change: dict[str, str], is_taken: bool
+    admin: Client, project: Project, settings: Any, change: dict[str, str], is_taken: bool
 ) -> None:
+    settings.FAILSOFT_PROJECT_CREDENTIALS = {project.slug: ["env:B_API_KEY"]}
     told = {"name": "p", "adapter": "openai", "base_url": "https://a.example/v1"}
     told["credential"] = "file:/etc/keys/planner"
     row = Provider.objects.create(project=project, **told)
