@@ -9,12 +9,14 @@ from failsoft.parsing.tracing import Trace
 
 Span = tuple[int, int]
 MAX_ASIDES = 100
+# What a server sends behind its last event.
+_STREAM_END = "[DONE]"
 # Not the brackets of terminal colours.
 OPENER = re.compile("(?<!\x1b)[\\[{［｛]")
-# `{step_id}`, `[1]`, `{{name}}`: brackets of prose, with no key in them.
+# `{step_id}`, `[1]`, `{{name}}`: brackets of prose, with no key in them; DSPy's names of fields.
 _ASIDE = re.compile(
     r"\[(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\]|\{(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\}"
-    r"|\{\{[^{}\"':\n]{0,80}\}\}|\[\s*-?[\d.]+\s*,\s*-?[\d.∞]+\s*\)"
+    r"|\[\[ ## [\w ]{1,80} ## \]\]|\{\{[^{}\"':\n]{0,80}\}\}|\[\s*-?[\d.]+\s*,\s*-?[\d.∞]+\s*\)"
 )
 _SUBSCRIPT = re.compile(r"\[\s?[\"']?[\w .-]{0,60}[\"']?\s?\]")
 _AROUND_ASIDE = re.compile(r"[\s:=>(`~]\Z|\A\Z")
@@ -63,6 +65,8 @@ def read_asides(text: str, asides: list[Span], trace: Trace | None) -> list[Cand
     """Return the brackets of a text without another answer that may be the answer."""
     candidates: list[Candidate] = []
     for start, end in asides[:MAX_ASIDES]:
+        if text[start:end] == _STREAM_END:
+            continue
         is_isolated = _is_isolated(text, start, end)
         try:
             candidate = read_candidate(text, start, trace)

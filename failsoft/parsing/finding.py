@@ -251,16 +251,17 @@ class _Search:
         """Read a further candidate: equal to the first under an equal label, or one more call."""
         first, last_end = self.candidates[0], self.candidates[-1].end
         is_row = self.text[last_end - 1] == "," or self.text[last_end:at].strip() == ","
+        is_call = _NEXT_CALL.fullmatch(self.text, last_end, at) is not None
         try:
             copy = read_candidate(self.text, at, None, self._begin)
         except ParseFault:
+            if is_call and calls.are_calls(first.value):
+                raise
             raise _second_answer(self.text, at, first) from None
         first_label = label(self.text, self._begin, first.start)
         is_copy = same(first.value, copy.value) and first_label.fits(label(self.text, last_end, at))
         is_one_more = is_copy and len(self.candidates) < MAX_COPIES
-        is_next_call = _NEXT_CALL.fullmatch(self.text, last_end, at) and calls.are_calls(
-            first.value, copy.value
-        )
+        is_next_call = is_call and calls.are_calls(first.value, copy.value)
         if is_row or not (is_one_more or is_next_call):
             raise _second_answer(self.text, at, first)
         return copy

@@ -70,9 +70,11 @@ END_MARKS = f"(?:{'|'.join(MAKERS['ends']['marks'])})(?!{MAKERS['ends']['assista
 FIRST_SENTENCES = 400
 _DECLINES = re.compile(phrases("declines"))
 _OPENS = re.compile(rf"\W*(?:{phrases('opens')})")
+_FAILS = re.compile(phrases("fails"))
 
 
 def declines(text: str) -> bool:
     """Whether a text that holds no answer is a refusal, by its first sentences."""
     start = text.lstrip()[:FIRST_SENTENCES].lower()
-    return _OPENS.match(start) is not None or _DECLINES.search(start) is not None
+    is_apology = _OPENS.match(start) is not None and _FAILS.search(start) is None
+    return is_apology or _DECLINES.search(start) is not None

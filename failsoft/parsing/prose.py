@@ -15,8 +15,9 @@ _DECLINES = re.compile(phrases("declines"))
 _REFUSES = re.compile(phrases("refuses", instead="declines"))
 _REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
-_EXAMPLES = re.compile(phrases("examples"))
-_DISCLAIMS = re.compile(phrases("disclaims"))
+_TEMPLATES = phrases("templates")
+_EXAMPLES = re.compile(f"{phrases('examples')}|{_TEMPLATES}")
+_DISCLAIMS = re.compile(f"{phrases('disclaims')}|{_TEMPLATES}")
 _MARKUP = re.compile(r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|(?:`{3,}|~{3,})[\w+.-]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)|\n\s*\n(?=\s*\S)")
 _REST = 2_000
@@ -80,7 +81,8 @@ _GOES_ON = re.compile(
 )
 # The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL.
 _ARGUMENT = re.compile(
-    r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z|^[ \t]*\|[^|\n]*\w[^|\n]*\|[^\n]*\Z"
+    r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z"
+    r"|^[ \t]*\|(?:[^|\n]*\w[^|\n]*\|[^\n]*|[ \t`]*)\Z"
     r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z"
     r"|^[ \t]*(?:SELECT\b|(?i:insert\s+into\b|update\s+\S{1,80}\s+set\b|values\s*\())"
     r"[^:\n]*['(]\s*\Z",

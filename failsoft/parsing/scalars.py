@@ -52,7 +52,8 @@ def read_scalar(token: str) -> Scalar | None:
         literal = LITERALS.get(token.lower())
         return Scalar(literal, "literal_case")
     if _WORD.fullmatch(token):
-        is_plain = token.lower() not in _NO_WORDS
+        # A fraction or a Roman numeral is a number to Unicode, but not a digit.
+        is_plain = token.lower() not in _NO_WORDS and (token[0] == "_" or token[0].isalpha())
         return Scalar(token, "bare_value", is_word=True) if is_plain else None
     if len(token) > MAX_DIGITS:
         return None
