@@ -1,7 +1,7 @@
 """What there is to tell of an incident: read once, redacted, kept in the notification."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.conf import settings
@@ -115,11 +115,16 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
     )
 
 
-def cause_of(incident: Incident) -> str:
-    """Return the cause by the latest verdict that names one; empty without a verdict."""
+def cause_of(incident: Incident, zone: tzinfo | None = None) -> str:
+    """Return the cause by the latest verdict that names one; empty without a verdict.
+
+    Without a zone its times are in UTC, as in the API.
+    """
     is_named = incident.latest_verdict.get("cause") not in NAMELESS
     sentence = sentence_of(incident.latest_verdict if is_named else incident.verdict)
-    return sentence.why if sentence else ""
+    if sentence is None:
+        return ""
+    return sentence.written(zone)[1] if zone else sentence.why
 
 
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:

@@ -31,6 +31,21 @@ from django.utils.crypto import get_random_string
 
 from diagnostics.outbound.mail_headers import clean_header, clean_subject, message_id
 
+BACKENDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory", "filebased": "folder"}
+
+
+def backend_words() -> str:
+    """Return how mails leave, as the settings name it."""
+    name = settings.EMAIL_BACKEND.split(".")[-2]
+    return BACKENDS.get(name, name)
+
+
+def unsent_words() -> str:
+    """Say where a mail is that was handed over without a mail server; nothing with one."""
+    if (backend := backend_words()) == "SMTP":
+        return ""
+    return f"Written to the {backend}: no mail server is set (FAILSOFT_EMAIL_URL)."
+
 
 def compose(
     subject: str,

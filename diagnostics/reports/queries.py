@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from statistics import median
+from zoneinfo import ZoneInfo
 
 from django.db.models import Prefetch, Q, Sum
 from django.http import QueryDict
@@ -144,7 +145,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         groups=groups,
         more_groups=more_groups,
         advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
-        incidents=_incident_figures(incidents, dated),
+        incidents=_incident_figures(incidents, dated, period.zone),
         quality=_read_quality(scope),
         remarks=[BEYOND] if selection.needs_events or has_kind else [],
     )
@@ -312,7 +313,9 @@ def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
     return [row for row in latest if is_kept(row, scope.terms)]
 
 
-def _incident_figures(rows: Sequence[Incident], dated: Sequence[Incident]) -> IncidentFigures:
+def _incident_figures(
+    rows: Sequence[Incident], dated: Sequence[Incident], zone: ZoneInfo
+) -> IncidentFigures:
     """Return the figures of incidents of the period, with those that opened since."""
     noticed = [
         (row.acknowledged_at - row.fired_at).total_seconds() for row in dated if row.acknowledged_at
@@ -327,15 +330,15 @@ def _incident_figures(rows: Sequence[Incident], dated: Sequence[Incident]) -> In
         clear_seconds=median(cleared) if cleared else None,
         judged=len(causes),
         false_alarms=causes.count(Incident.Cause.FALSE_ALARM),
-        entries=[_incident_entry(row) for row in rows[:LISTED_INCIDENTS]],
+        entries=[_incident_entry(row, zone) for row in rows[:LISTED_INCIDENTS]],
         url=reverse("incidents"),
     )
 
 
-def _incident_entry(row: Incident) -> IncidentInPeriod:
+def _incident_entry(row: Incident, zone: ZoneInfo) -> IncidentInPeriod:
     # That given by a person, else by the verdict.
     given = row.resolution_cause
-    cause = cause_of(row)
+    cause = cause_of(row, zone)
     if given and given not in NO_CAUSES:
         cause = f"Cause: {Incident.Cause(given).label}"
     return IncidentInPeriod(

@@ -332,7 +332,7 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
         text=f"Share of degraded runs every {duration(width)}"
         f", peak {percent(buckets[worst].share, 0)} {peak}"
         f", baseline {percent(baseline)}",
-        facts=f"95 % interval {percent(low)} to {percent(high)}, repair rate {percent(repaired)}",
+        facts=f"95 % interval {percent(low)} to {percent(high)}, recovered {percent(repaired)}",
         spark=sparkline(buckets),
         shares=[bucket.share if bucket.runs else None for bucket in buckets],
         baseline=baseline,

@@ -15,7 +15,7 @@ from django.utils.crypto import get_random_string
 
 from diagnostics import clock
 from diagnostics.figures import read_number, write_moment
-from diagnostics.outbound.mail import make_message_id, render_html, render_text
+from diagnostics.outbound.mail import make_message_id, render_html, render_text, unsent_words
 from diagnostics.reports.archive import PERSONAL, letter_of, mail_merge_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
@@ -173,7 +173,7 @@ def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
     except Exception as error:  # noqa: BLE001 - mail servers fail in many ways
         messages.error(request, f"Not sent: {type(error).__name__}.")
     else:
-        messages.success(request, f"Sent to {address}.")
+        messages.success(request, unsent_words() or f"Sent to {address}.")
     return redirect("report_preview", number)
 
 

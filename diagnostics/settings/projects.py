@@ -16,7 +16,7 @@ from diagnostics.accounts import authentication
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.ingest.models import Quota, Usage
-from diagnostics.outbound.mail import compose
+from diagnostics.outbound.mail import backend_words, compose, unsent_words
 from diagnostics.outbound.smtp import answers_of
 from diagnostics.redaction.redactor import redact
 from diagnostics.settings.forms import ProjectForm, QuotaForm
@@ -136,7 +136,6 @@ def retention(request: ConsoleRequest) -> HttpResponse:
 
 
 REASON_BYTES = 200
-WORDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory"}
 
 
 @settings_form
@@ -149,10 +148,9 @@ def mail(request: ConsoleRequest) -> HttpResponse:
         else:
             messages.error(request, "Your account has no email address.")
         return redirect("settings_mail")
-    backend = settings.EMAIL_BACKEND.split(".")[-2]
     context = {
-        "backend": WORDS.get(backend, backend),
-        "is_smtp": backend == "smtp",
+        "backend": backend_words(),
+        "is_smtp": not unsent_words(),
         "host": settings.EMAIL_HOST,
         "port": settings.EMAIL_PORT,
         "tls": settings.EMAIL_USE_TLS or settings.EMAIL_USE_SSL,
@@ -175,4 +173,4 @@ def _send_test(request: ConsoleRequest, address: str) -> None:
         reason = redact(answer or f"{type(error).__name__}: {error}", REASON_BYTES)
         messages.error(request, f"Not sent: {reason}")
     else:
-        messages.success(request, f"Sent to {address}.")
+        messages.success(request, unsent_words() or f"Sent to {address}.")

@@ -142,7 +142,7 @@ class Sentence:
     def text(self) -> str:
         return f"{self.headline} {self.why}".strip()
 
-    def written(self, zone: tzinfo, now: datetime) -> tuple[str, str]:
+    def written(self, zone: tzinfo, now: datetime | None = None) -> tuple[str, str]:
         """Return the headline and the reason as they are read in a zone."""
 
         def write(at: datetime) -> str:

@@ -23,7 +23,7 @@ from diagnostics.alerting.senders import (
     receipt_words,
     waiting,
 )
-from diagnostics.outbound.mail import compose, make_message_id
+from diagnostics.outbound.mail import compose, make_message_id, unsent_words
 from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
 from diagnostics.outbound.smtp import SomeRecipientsRefused, answers_of, reply_words
 
@@ -65,7 +65,7 @@ def send_message(message: EmailMessage, before: Receipts) -> str:
     receipts = {**before, **_send(message)}
     words = receipt_words(receipts)
     if len(accepted(receipts)) == len(receipts):
-        return words
+        return unsent_words() or words
     is_leaving = any(answer.startswith(str(UNAVAILABLE)) for answer in receipts.values())
     raise SendError(words, unreachable=is_leaving, receipts=receipts)
 

@@ -186,6 +186,16 @@ def test_an_incident_that_recovered_was_not_ended_by_who_named_its_cause(
     assert endings == {"anthropic/m-1": "automatically", "anthropic/m-2": "by an API key"}
 
 
+def test_the_cause_of_an_incident_has_its_times_in_the_zone_of_the_report(project: Project) -> None:
+    make_incident(project, "m-1")
+    now = clock.now()
+    period = ReportPeriod(now.date(), now.date() + timedelta(days=1), ZoneInfo("Asia/Tokyo"))
+    document = summarise(ReportSubject(project, "P", "", "daily", period), now)
+    assert document.incidents is not None
+    (entry,) = document.incidents.entries
+    assert re.search(r"last deploy at .* \d\d:\d\d Asia/Tokyo\.$", entry.cause)
+
+
 def test_a_report_of_a_month_counts_what_was_rejected_on_its_first_day(project: Project) -> None:
     now = clock.now()
     today = now.date()

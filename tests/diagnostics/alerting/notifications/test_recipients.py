@@ -74,6 +74,17 @@ def test_an_address_to_be_tried_later_is_tried_alone_until_it_has_the_mail(
     assert row.answer == f"accepted for {ANN}, {BOB}, {EVE}"
 
 
+def test_a_mail_that_only_went_to_the_log_is_not_called_accepted(
+    project: Project, settings: Settings
+) -> None:
+    settings.EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+    make_channel(project, target=THREE)
+    (row,) = happen(make_incident(project))
+    deliver_all()
+    written = "Written to the server log: no mail server is set (FAILSOFT_EMAIL_URL)."
+    assert at_rest(row).answer == written
+
+
 def test_an_address_that_is_never_taken_is_given_up_like_a_channel(
     project: Project, mailbox: Mailbox
 ) -> None:
