@@ -6,7 +6,11 @@ from decimal import Decimal
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
-WITHOUT_BIDI = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+ONE_LINE: dict[int, str | None] = {
+    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029), " "),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+}
+"""For `str.translate`: no control characters, line ends, or turns of the writing direction."""
 MINUS = "\N{MINUS SIGN}"
 TENTH = 0.1
 CENT = Decimal("0.01")
@@ -81,9 +85,9 @@ def _two_units(seconds: int) -> str:
 def shorten(text: str, most: int) -> str:
     """Shorten a name from outside in its middle: both ends distinguish names.
 
-    Bidirectional control characters are removed: they would affect the rest of the sentence.
+    Line ends and bidirectional control characters would affect the rest of the sentence.
     """
-    text = text.translate(WITHOUT_BIDI)
+    text = text.translate(ONE_LINE)
     if len(text) <= most:
         return text
     head = (most - 1) // 2

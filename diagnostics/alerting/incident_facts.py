@@ -16,14 +16,17 @@ from diagnostics.alerting.notification_facts import (
     Facts,
     SampleRun,
     advice_of,
+    brief_of,
+    headline_of,
     rate_of,
-    subject_of,
     summarise,
 )
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.signals import RATIOS, noun_of
+from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import slice_words, widest_of
 from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.figures import ONE_LINE
 from diagnostics.queries.events import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
@@ -31,6 +34,7 @@ from diagnostics.store.rollups import SERIES
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.wording import onset_of, sentence_of
 from diagnostics.web.signed_links import sign_link
+from failsoft.json_values import JSON
 
 ACKNOWLEDGE = "acknowledge"
 """What its links are signed for."""
@@ -77,7 +81,18 @@ def facts_of(
         ended_by=_ended_by(incident, transition),
         is_reopened=transition.kind == Transition.Kind.REOPENED and reason == "reminder",
     )
-    return Facts.model_validate(redact_json(facts.as_json()))
+    return Facts.model_validate(redact_json(_in_one_line(facts.as_json())))
+
+
+def _in_one_line(value: JSON) -> JSON:
+    """Return it without line ends: a name with one could forge a line of a message."""
+    if isinstance(value, str):
+        return value.translate(ONE_LINE)
+    if isinstance(value, list):
+        return [_in_one_line(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _in_one_line(one) for name, one in value.items()}
+    return value
 
 
 def _ended_by(incident: Incident, transition: Transition) -> str:
@@ -138,20 +153,32 @@ def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
 
 
 def read_facts(row: Notification) -> Facts:
-    """Return what a notification says in its channel's zone; a digest, of all tied to it."""
+    """Return what a notification says in its channel's zone.
+
+    A digest has a line for each incident, as it is by now: open and severe ones come first.
+    """
     zone = row.channel.zone
     facts = Facts.model_validate({**row.facts, "zone": zone})
     if row.reason != Notification.Reason.DIGEST:
         return facts
     digested = row.digested.order_by("pk").values_list("facts", flat=True)
-    number = digested.count()
-    listed = (Facts.model_validate({**facts, "zone": zone}) for facts in digested[:MOST_LINES])
+    latest = {one["incident"]: Facts.model_validate({**one, "zone": zone}) for one in digested}
+    if not latest:
+        return facts.model_copy(update={"title": "No alerts"})
+    ranked = sorted(latest.values(), key=lambda one: (one.is_over, -rank(one.severity)))
     lines = [
-        DigestLine(subject=subject_of(facts), path=facts.path, at=facts.at) for facts in listed
+        DigestLine(subject=headline_of(one), path=one.path, at=one.at)
+        for one in ranked[:MOST_LINES]
     ]
-    title = summarise(lines[0].subject, number) if lines else "No alerts"
-    more = {"more_lines": number - len(lines)}
-    return facts.model_copy(update={"lines": lines, "title": title, **more})
+    over = sum(one.is_over for one in ranked)
+    return facts.model_copy(
+        update={
+            "severity": ranked[0].severity,
+            "lines": lines,
+            "more_lines": len(ranked) - len(lines),
+            "title": summarise(brief_of(ranked[0]), len(ranked), over),
+        }
+    )
 
 
 def stable_key(row: Notification) -> str:

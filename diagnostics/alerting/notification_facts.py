@@ -100,6 +100,10 @@ class Facts(Fact):
         return self.model_dump(mode="json")
 
     @property
+    def is_over(self) -> bool:
+        return self.reason == "recovered"
+
+    @property
     def lasted(self) -> float | None:
         """Seconds from the onset to the end, or to now while it goes on."""
         began = self.onset or self.fired_at
@@ -131,37 +135,45 @@ def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
 WORDS = {
     "fired": ("{verdict}", "{why}"),
     "worsened": ("Severity raised: {verdict}", "Severity raised to {severity}."),
-    "recovered": ("Resolved after {lasted}: {title}", "The incident lasted {lasted}."),
+    "recovered": ("Resolved after {lasted}: {title}", ""),
     "usual": (
         "New baseline after {lasted}: {title}",
         "The rate did not drop. After {lasted} at one level, that level is the new baseline,"
         " and the incident is resolved.",
     ),
-    "resolved": ("Resolved by {ended_by} after {lasted}: {title}", "The incident lasted {lasted}."),
+    "resolved": ("Resolved by {ended_by} after {lasted}: {title}", ""),
     "reopened": ("Firing again: {verdict}", "The incident had been resolved, and fires again."),
     "reminder": ("Open for {lasted}: {verdict}", "Not acknowledged yet. {note}"),
-    "escalated": ("Not acknowledged for {lasted}: {verdict}", "Escalated to this channel. {note}"),
-    "digest": ("{title}", "Several alerts in one message. {note}"),
+    "escalated": ("Not acknowledged for {open}: {verdict}", "Escalated to this channel."),
+    "digest": ("{title}", ""),
     "test": ("Test message from {project}", "{note}"),
     "canary": ("Daily test message from {project}", "{note}"),
 }
-"""By reason: the subject, and why it was sent."""
+"""By reason: the headline, and why it was sent."""
 
 
-def subject_of(facts: Facts) -> str:
-    """Write the one line that a phone shows."""
+def headline_of(facts: Facts) -> str:
+    """Write the verdict in one line."""
     return _status_line(facts, 0)
 
 
-def mail_subject_of(facts: Facts) -> str:
-    """Write the subject of a mail: project and severity first, short enough for a phone."""
-    if facts.incident is None:
-        return subject_of(facts)
+def brief_of(facts: Facts) -> str:
+    """Write the headline with no more of the verdict than whom it is on, and the rate."""
     title = shorten(facts.title, LONGEST_TITLE)
     rate = facts.title_rate or facts.rate
     verdict = f"{title}, {rate.part}" if rate else title
-    short = facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})
-    return f"[{shorten(facts.project, LONGEST_TITLE)}] {facts.severity}: {subject_of(short)}"
+    return headline_of(
+        facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})
+    )
+
+
+def subject_of(facts: Facts) -> str:
+    """Write the subject of a mail or title in a chat: what a phone shows, what matters first."""
+    if facts.reason in NAMED:
+        return headline_of(facts)
+    severity = "" if facts.is_over else f"{facts.severity}: "
+    brief = facts.title if facts.lines else brief_of(facts)
+    return f"[{shorten(facts.project, LONGEST_TITLE)}] {severity}{brief}"
 
 
 def lead_of(facts: Facts) -> str:
@@ -171,24 +183,31 @@ def lead_of(facts: Facts) -> str:
 
 def _status_line(facts: Facts, place: int) -> str:
     reason = facts.reason
-    if reason == "recovered":
+    if facts.is_over:
         reason = "usual" if facts.is_usual else "resolved" if facts.ended_by else reason
     elif facts.is_reopened:
         reason = "reopened"
     verdict, why = facts.verdict
-    known = {"verdict": verdict.rstrip("."), "why": why, "lasted": duration(facts.lasted)}
+    known = {
+        "verdict": verdict.rstrip("."),
+        "why": why,
+        "lasted": duration(facts.lasted),
+        "open": duration(facts.at - facts.fired_at if facts.fired_at else None),
+    }
     return WORDS[reason][place].format(**known, **dict(facts)).strip()
 
 
 def story_of(facts: Facts) -> str:
-    """Say what neither subject nor lead says of the verdict; once resolved, all of it."""
-    if facts.reason == "recovered":
+    """Say what neither headline nor lead says of the verdict; once resolved, all of it."""
+    if facts.is_over:
         return f"Last verdict: {' '.join(facts.verdict)}".strip()
     return facts.verdict[1] if facts.reason != "fired" else ""
 
 
 LONGEST_TITLE = 48
-"""Of a project or incident in the subject of a mail."""
+"""Of a project or incident in a subject."""
+NAMED = frozenset({"test", "canary"})
+"""Whose headline names the project."""
 COLLECT = timedelta(minutes=5)
 """A digest waits so long for what else there is to tell."""
 APART = timedelta(minutes=20)
@@ -201,6 +220,9 @@ def digest_due(now: datetime, last: datetime | None) -> datetime:
     return soon if last is None else max(soon, last + APART)
 
 
-def summarise(first: str, number: int) -> str:
-    """Write the subject of a digest of so many alerts."""
-    return first if number == 1 else f"{number:,} alerts: {first}"
+def summarise(first: str, number: int, over: int) -> str:
+    """Write the headline of a digest of so many alerts, so many of which are resolved."""
+    if number == 1:
+        return first
+    resolved = f", {over:,} resolved" if over else ""
+    return f"{number:,} alerts{resolved}: {first}"

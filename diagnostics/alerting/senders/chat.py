@@ -5,15 +5,23 @@ import os
 import subprocess
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from diagnostics.alerting.channels import target_of
 from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
-from diagnostics.alerting.notification_facts import Facts, lead_of, story_of, subject_of
+from diagnostics.alerting.notification_facts import (
+    Facts,
+    headline_of,
+    lead_of,
+    story_of,
+    subject_of,
+)
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
+from diagnostics.figures import listed
 from diagnostics.redaction.redactor import redact
 
 PROGRAM = ("-m", "diagnostics.alerting.senders.chat_process")
@@ -23,9 +31,10 @@ START_SECONDS = 30.0
 ERROR_BYTES = 300
 TONES = {"recovered": "success", "test": "info", "canary": "info"}
 SEVERITY_TONES = {"critical": "failure"}
-# Which of a pager's own fields keeps its alert together, by the modules of apprise.
+# Which of a service's own fields keeps an alert or thread together, by the modules of apprise.
 KEYED = {
     "firehydrant": ("dedup",),
+    "google_chat": ("thread_key",),
     "ilert": ("dedup",),
     "incidentio": ("dedup",),
     "opsgenie": ("alias",),
@@ -44,6 +53,7 @@ def prepare_chat(row: Notification) -> Sending:
     order: dict[str, Any] = {
         "address": target_of(row.channel),
         "title": subject_of(facts),
+        "topic": f"[{facts.project}] {facts.title}",
         "body": body_of(facts),
         "links": "\n".join([*links, *([f"Acknowledge: {link}"] if link else [])]),
         "tone": TONES.get(facts.reason) or SEVERITY_TONES.get(facts.severity, "warning"),
@@ -55,10 +65,13 @@ def prepare_chat(row: Notification) -> Sending:
         service = check_address(order["address"])
     except ChatAddressError as error:
         raise SendError(str(error)) from None
+    if service.module == "pagerduty":
+        host = str(urlsplit(settings.FAILSOFT_BASE_URL).hostname)
+        order["attributes"] = {"source": host, "component": facts.project}
     if row.incident_id is not None and service.module in KEYED:
         # A recovery resolves what the fire has triggered.
         keys = dict.fromkeys(KEYED[service.module], stable_key(row))
-        order["attributes"] = {"action": "map", **keys}
+        order["attributes"] |= {"action": "map", **keys}
     return lambda: send_order(order)
 
 
@@ -97,11 +110,16 @@ def send_order(order: dict[str, Any]) -> str:
 
 
 def body_of(facts: Facts) -> str:
-    """Write what a chat shows before the links: the reason, the rate, what to change."""
+    """Write what a chat shows before the links: the verdict, the reason, what to change."""
     lines = [lead_of(facts), story_of(facts)]
-    if facts.rate:
+    if facts.told and not facts.is_over:
+        lines.insert(0, headline_of(facts))
+        lines += [f"Change: {advice.text}" for advice in facts.advice]
+    names = [*facts.slices, *[""] * facts.more_slices]
+    if len(names) > 1:
+        lines.append(f"Affected: {listed(names, len(facts.slices))}")
+    if facts.rate and not facts.is_over:
         lines.append(f"Rate: {facts.rate.words}")
-    lines += [f"Change: {advice.text}" for advice in facts.advice]
     lines += [f"{line.subject} {settings.FAILSOFT_BASE_URL}{line.path}" for line in facts.lines]
     lines.append(f"{facts.more_lines:,} more" if facts.more_lines else "")
     return "\n".join(line for line in lines if line)

@@ -19,6 +19,7 @@ import resource
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from html import escape
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Timer
@@ -53,7 +54,7 @@ _PREFIX = re.compile(r"^\S+ \S+ - \S+ - ")
 _ERROR = re.compile(rb'"(?:error|message|description)"\s*:\s*"[^"]*"')
 # What a service would take for a call to everybody, or for a link under other words: it comes
 # from names of models and runs.
-_MARKUP = re.compile(r"@(?=[\w*&!])|<(?=!|users/|\w+:)|\](?=\()")
+_MARKUP = re.compile(r"@(?=[\w*&!])|<(?=!|users/|at>|\w+:)|\](?=\()", re.IGNORECASE)
 _SPACE = "\N{ZERO WIDTH SPACE}"
 # It adds markup or a line end to a title that it puts into the text.
 TITLE_ROOM = 32
@@ -103,8 +104,8 @@ def _give_up(seconds: float, answers: Sequence[Heard]) -> None:
 def send(order: Order, answers: Sequence[Heard] = ()) -> dict[str, Any]:
     """Send a message.
 
-    The order: `address`, `title`, `body`, its `links`, `tone`, `attributes` of the service, the
-    folder `storage`, `allow_private`, and the `seconds` until it is given up.
+    The order: `address`, `title`, `topic`, `body`, its `links`, `tone`, `attributes` of the
+    service, the folder `storage`, `allow_private`, and the `seconds` until it is given up.
     """
     mimetypes.init()
     try:
@@ -211,10 +212,27 @@ def _correct_opsgenie(service: Any, *, is_over: bool) -> None:  # noqa: ANN401 -
     service._fetch = fetch_by_alias
 
 
+def _preview(service: Any, title: str) -> None:  # noqa: ANN401 - apprise's
+    """Have Slack show the title where it shows no attachments, which is all that apprise sends.
+
+    Without a `fallback` a phone's lock screen says "no preview available".
+    """
+    post = service._send
+
+    def post_with_fallback(url: str, payload: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - apprise's
+        for attachment in payload.get("attachments", ()):
+            attachment["fallback"] = escape(_MARKUP.sub(rf"\g<0>{_SPACE}", title), quote=False)
+        return post(url, payload, *given, **options)
+
+    service._send = post_with_fallback
+
+
 def _notify(service: NotifyBase, order: Order) -> str:
     """Return what went wrong, empty when the service took it."""
     form = service.resolve_format(NotifyFormat.TEXT)
     title, body = fit(service, form, order)
+    if service.service_name == "Slack":
+        _preview(service, str(order["title"]))
     with LogCapture(level=logging.WARNING) as log:  # type: ignore[no-untyped-call] # apprise's
         taken = service.notify(
             body=body,
@@ -236,6 +254,9 @@ def fit(service: Any, form: NotifyFormat, order: Order) -> tuple[str, str]:  # n
         # Its summary is one line, which is read out; the rest has a field of 512 KB.
         service.details = {"text": f"{head}\n{links}", **service.details}
         return "", _cut(title, most)
+    if module == "zulip":
+        # Its title is the topic, under which the messages of an incident stay together.
+        title, head = str(order["topic"]), f"{title}\n{head}"
     if not module.startswith("custom_"):
         title, head = (_MARKUP.sub(rf"\g<0>{_SPACE}", text) for text in (title, head))
 

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from diagnostics.alerting.channels import split_addresses
 from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
-from diagnostics.alerting.notification_facts import lead_of, mail_subject_of, story_of, subject_of
+from diagnostics.alerting.notification_facts import headline_of, lead_of, story_of, subject_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders import (
     ACCEPTED,
@@ -35,11 +35,11 @@ NOT_YET = "an earlier message of the incident comes first"
 def prepare_mail(row: Notification) -> Sending:
     """Write the mail, with a Message-ID that is the same at every try."""
     facts = read_facts(row)
-    subject, thread = _threaded(row, mail_subject_of(facts))
+    subject, thread = _threaded(row, subject_of(facts))
     headers = {"Message-ID": make_message_id(str(row.key)), **thread}
     context = {
         "facts": facts,
-        "headline": subject_of(facts),
+        "headline": headline_of(facts),
         "lead": lead_of(facts),
         "story": story_of(facts),
         "project": facts.project,
@@ -95,7 +95,7 @@ def _threaded(row: Notification, headline: str) -> tuple[str, dict[str, str]]:
     if first is None:
         return clean_header(headline, longest), {}
     begun_by = make_message_id(str(first.key))
-    subject = REPLY + clean_header(mail_subject_of(read_facts(first)), longest)
+    subject = REPLY + clean_header(subject_of(read_facts(first)), longest)
     return subject, {"In-Reply-To": begun_by, "References": begun_by}
 
 

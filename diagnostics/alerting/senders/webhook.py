@@ -14,7 +14,7 @@ from django.conf import settings
 from diagnostics import clock
 from diagnostics.alerting.channels import secrets_of, shown_of, signed_headers, target_of
 from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
-from diagnostics.alerting.notification_facts import lead_of, subject_of
+from diagnostics.alerting.notification_facts import headline_of, lead_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
@@ -90,7 +90,7 @@ def payload_of(row: Notification) -> dict[str, Any]:
     kind = facts.reason if facts.reason in ALONE else f"incident.{facts.reason}"
     data = {
         "key": stable_key(row),
-        "verdict": subject_of(facts),
+        "verdict": headline_of(facts),
         "lead": lead_of(facts),
         "url": base + facts.path if facts.path else None,
         "acknowledge_url": acknowledge_url(row) or None,

@@ -29,7 +29,7 @@ from diagnostics.alerting.incident_actions import (
 from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
 from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
-from diagnostics.alerting.notification_facts import lead_of, subject_of
+from diagnostics.alerting.notification_facts import headline_of, lead_of
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Silence
 from diagnostics.alerting.rule_rows import change_rule, create_rule, ensure_standard_rules
 from diagnostics.prices.models import Price
@@ -315,7 +315,7 @@ def test_a_level_that_has_become_usual_ends_its_incident_and_says_so(
     assert incident.resolution_cause == "new_usual_level"
     cleared = incident.transitions.get(kind="cleared")
     facts = facts_of(incident, cleared, "recovered", now, "")
-    assert subject_of(facts).startswith("New baseline after ")
+    assert headline_of(facts).startswith("New baseline after ")
     assert "did not drop" in lead_of(facts)
 
 
@@ -326,7 +326,7 @@ def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) ->
     assert (incident.state, incident.resolution_cause) == ("resolved", None)
     cleared = incident.transitions.get(kind="cleared")
     facts = facts_of(incident, cleared, "recovered", now, "")
-    assert subject_of(facts).startswith("Resolved after ")
+    assert headline_of(facts).startswith("Resolved after ")
 
 
 def test_the_rule_that_is_no_longer_built_in_ends_where_nobody_changed_it(

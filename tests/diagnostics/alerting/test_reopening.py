@@ -12,7 +12,7 @@ from diagnostics.alerting.incident_actions import acknowledge, resolve
 from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.incident_records import totals_by_rule
-from diagnostics.alerting.notification_facts import subject_of
+from diagnostics.alerting.notification_facts import headline_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_rows import create_rule
 from diagnostics.store.windows import floor
@@ -57,7 +57,7 @@ def test_an_alarm_that_comes_back_within_an_hour_reopens_its_incident(
     look(project, begin, FIRES_AGAIN)
     incident = Incident.objects.get()
     assert (incident.state, incident.cleared_at) == (Incident.State.OPEN, None)
-    assert subject_of(read_facts(Notification.objects.latest("pk"))).startswith("Firing again: ")
+    assert headline_of(read_facts(Notification.objects.latest("pk"))).startswith("Firing again: ")
     look(project, begin, CLEARS_AGAIN)
     kinds = Transition.objects.order_by("at", "pk").values_list("kind", flat=True)
     once = ["slice_cleared", "cleared"]
@@ -107,4 +107,4 @@ def test_a_manual_end_is_no_recovery_and_names_the_person(
     resolve(Incident.objects.get(), by, "model")
     row = Notification.objects.get(reason="recovered")
     assert row.state == state
-    assert subject_of(read_facts(row)).startswith("Resolved by mia after ")
+    assert headline_of(read_facts(row)).startswith("Resolved by mia after ")

@@ -150,5 +150,5 @@ def test_a_digest_collects_and_keeps_its_distance() -> None:
     assert digest_due(NOON, None) == NOON + COLLECT
     assert digest_due(NOON, NOON - MINUTE) == NOON - MINUTE + APART
     assert digest_due(NOON, NOON - HOUR) == NOON + COLLECT
-    assert summarise("a", 1) == "a"
-    assert summarise("a", 1200) == "1,200 alerts: a"
+    assert summarise("a", 1, 1) == "a"
+    assert summarise("a", 1200, 0) == "1,200 alerts: a"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from socket import create_server
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_plus
 
 import pytest
 
@@ -189,6 +189,44 @@ def test_the_address_that_a_service_shows_is_taken_as_it_is(
     assert send(address, sink, monkeypatch, tmp_path, allow_private=True).startswith("accepted by ")
     (heard,) = sink.heard
     assert path in heard.partition("\n")[0]
+
+
+def test_a_phone_shows_the_title_of_a_message_to_slack(sink: Sink, post: Any) -> None:
+    for name in ("slack", "slack?blocks=yes"):
+        sink.heard.clear()
+        post(name, title="[P1] warning: acme/<!channel> & m-1, 31 % of 412 runs")
+        (heard,) = sink.heard
+        (attachment,) = json.loads(heard.partition("\n")[2])["attachments"]
+        shown = "[P1] warning: acme/&lt;\u200b!channel&gt; &amp; m-1, 31 % of 412 runs"
+        assert attachment["fallback"] == shown
+
+
+def test_the_messages_of_an_incident_have_one_topic_at_zulip(sink: Sink, post: Any) -> None:
+    for title in ("[P1] warning: acme/m-1, 31 %", "[P1] Resolved after 2 h: acme/m-1"):
+        post("zulip", title=title, topic="[P1] acme/m-1")
+    topics = [unquote_plus(heard.partition("topic=")[2].partition("&")[0]) for heard in sink.heard]
+    assert topics == ["[P1] acme/m-1"] * 2
+    assert "Resolved+after+2+h" in sink.heard[1]
+
+
+def test_the_messages_of_an_incident_have_one_thread_at_google_chat(sink: Sink, post: Any) -> None:
+    post("gchat", attributes=dict.fromkeys(chat.KEYED["google_chat"], KEY))
+    (heard,) = sink.heard
+    assert "messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD" in heard
+    assert json.loads(heard.partition("\n")[2])["thread"] == {"thread_key": KEY}
+
+
+def test_a_name_is_no_mention_at_teams(sink: Sink, post: Any) -> None:
+    post("workflows", body="acme/<at>m-1</at> fails")
+    (heard,) = sink.heard
+    assert '"mention"' not in heard
+
+
+def test_pagerduty_names_us_and_the_project_as_the_source(sink: Sink, post: Any) -> None:
+    post("pagerduty", attributes={"source": "failsoft.example.org", "component": "P1"})
+    (heard,) = sink.heard
+    told = json.loads(heard.partition("\n")[2])["payload"]
+    assert (told["source"], told["component"]) == ("failsoft.example.org", "P1")
 
 
 def test_a_name_calls_nobody(sink: Sink, post: Any) -> None:

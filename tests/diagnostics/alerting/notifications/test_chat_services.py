@@ -137,6 +137,7 @@ def send(
     order = {
         "address": address,
         "title": TITLE,
+        "topic": "acme/m-1",
         "body": "31 % of 412 runs",
         "links": "",
         "tone": "warning",
@@ -310,6 +311,7 @@ def test_the_sending_process_ends_by_itself_when_its_worker_was_killed(tmp_path:
         order = {
             "address": f"json://127.0.0.1:{dripping.port}/hook",
             "title": TITLE,
+            "topic": "acme/m-1",
             "body": "31 %",
             "links": "",
             "tone": "warning",

@@ -371,7 +371,8 @@ def test_chat_goes_through_apprise(project: Project, hook: tuple[Hook, str]) -> 
     deliver_all()
     assert at_rest(row).state == "sent", row.last_error
     told = hook[0].bodies()[0]
-    assert re.match(r"Degrading since (22 Nov )?14:32 UTC: ", told["title"])
+    assert told["title"].startswith("[P1] warning: anthropic/claude-haiku, 31")
+    assert re.match(r"Degrading since (22 Nov )?14:32 UTC: ", told["message"])
     assert "Acknowledge: " in told["message"]
     happen(incident, "cleared")
     deliver_all()

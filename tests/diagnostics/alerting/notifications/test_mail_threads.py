@@ -1,6 +1,7 @@
 """Mails of an incident: one thread under one subject, and lists that say what they leave out."""
 
 import email
+import re
 from datetime import timedelta
 from email.message import EmailMessage
 from email.policy import default
@@ -99,7 +100,7 @@ def test_what_nobody_got_begins_no_thread(project: Project, mailbox: Mailbox) ->
     deliver_all()
     (mail,) = mails(mailbox)
     assert mail["In-Reply-To"] is None
-    assert mail["Subject"].startswith("[P1] warning: Resolved after 18")
+    assert mail["Subject"].startswith("[P1] Resolved after 18")
 
 
 def test_a_mail_and_a_webhook_say_how_many_series_they_do_not_list(
@@ -135,7 +136,7 @@ def test_a_series_that_several_rules_found_counts_once(project: Project, mailbox
     text = parts(mails(mailbox)[0])[0]
     assert text.count("Affected:") == 1
     assert "more" not in text.partition("Affected:")[2].partition("Rule:")[0]
-    assert text.count("Rule:") == 13
+    assert len(re.findall(r"^(?:Rule:|     )     rule ", text, re.MULTILINE)) == 13
 
 
 @pytest.mark.slow
@@ -148,7 +149,7 @@ def test_a_digest_counts_the_alerts_that_it_does_not_list(
     travel(timedelta(minutes=6))
     deliver_all()
     (mail,) = mails(mailbox)
-    assert mail["Subject"].startswith("53 alerts: ")
+    assert mail["Subject"].startswith("[P1] warning: 53 alerts: ")
     for part in parts(mail):
         assert "3 more" in part
     assert Notification.objects.get(reason="digest").state == "sent"
