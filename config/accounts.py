@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from datetime import UTC, timedelta, tzinfo
 from functools import partial
-from smtplib import SMTPException
 from typing import Any
 
 import structlog
@@ -168,6 +169,9 @@ logger = structlog.get_logger(__name__)
 # Allauth's name for the limits of failed sign-ins.
 BAD_SIGN_INS = {"app": "allauth.account", "action": "login_failed"}
 
+# Apart from requests: how long a mail takes would say that an address has an account.
+MAILS = ThreadPoolExecutor(1, "account-mail")
+
 
 class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # untyped base
     """Accounts are made by an administrator, or by accepting an invitation."""
@@ -179,10 +183,13 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
         return mail
 
     def send_mail(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - allauth's
-        """Send a mail of allauth; a page answers the same whether it could be sent or not."""
+        """Send a mail after the answer, which neither its time nor its failure changes."""
+        MAILS.submit(copy_context().run, self._send_now, *given, **options)
+
+    def _send_now(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - allauth's
         try:
             super().send_mail(*given, **options)
-        except (SMTPException, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - nobody waits for it
             logger.error("account_mail_not_sent", error=type(error).__name__)  # noqa: TRY400
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

@@ -12,3 +12,7 @@ class SignInForm(LoginForm):  # type: ignore[misc]  # untyped base
         super().__init__(*args, **kwargs)
         self.fields["login"].label = "Username or email"
         self.fields["login"].widget.attrs.pop("placeholder", None)
+
+    def user_credentials(self) -> dict[str, str]:
+        """Return the login once: as name and address, a known address took two checks."""
+        return {"username": self.cleaned_data["login"], "password": self.cleaned_data["password"]}

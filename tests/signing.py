@@ -3,11 +3,20 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.core import mail
+from django.core.mail import EmailMessage
 from django.test import Client
 
+from config.accounts import MAILS
 from diagnostics.accounts.models import Membership, Project
 
 PASSWORD = "correct horse battery staple"
+
+
+def sent_mails() -> list[EmailMessage]:
+    """Return the mails so far, with those of sign-in, which are sent after the answer."""
+    MAILS.submit(int).result()
+    return mail.outbox
 
 
 def make_person(name: str = "ada", **fields: Any) -> Any:

@@ -20,7 +20,6 @@ from allauth.account.models import EmailAddress
 from certifi import where
 from cryptography.hazmat.primitives.asymmetric import rsa
 from django.contrib.auth import get_user_model
-from django.core import mail
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
@@ -31,7 +30,7 @@ from diagnostics.accounts.invitations import invite
 from diagnostics.accounts.models import Membership
 from diagnostics.accounts.profiles import give_address
 from diagnostics.accounts.projects import ensure_default_project
-from tests.signing import PASSWORD, join, make_person, signed_in
+from tests.signing import PASSWORD, join, make_person, sent_mails, signed_in
 from tests.sinks import certificate
 
 pytestmark = pytest.mark.django_db
@@ -343,7 +342,7 @@ def test_a_typed_address_counts_once_its_owner_has_confirmed_it(issuer: Issuer, 
     person = signed_in("ada")
     person.post("/account/", {"email": "ada.l@example.org"})
     person.post("/accounts/email/", {"email": "ada.l@example.org", "action_send": ""})
-    link = next(word for word in mail.outbox[-1].body.split() if "/confirm-email/" in word)
+    link = next(word for word in sent_mails()[-1].body.split() if "/confirm-email/" in word)
     person.post(urlsplit(link).path)
     assert is_in(enter(issuer, "ada.l@example.org"))
     assert not is_in(enter(issuer, "ada@example.org"))

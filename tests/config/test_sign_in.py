@@ -1,9 +1,11 @@
 """Signing in: locked after a few bad tries, ended in time, staff with a second factor."""
 
 import time
+from collections.abc import Sequence
 from io import StringIO
 from socket import create_server
-from typing import Any
+from threading import Event
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,8 +15,11 @@ from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.core import mail
 from django.core.cache import cache
+from django.core.mail import EmailMessage
+from django.core.mail.backends.locmem import EmailBackend
 from django.core.management import call_command
 from django.test import Client
 
@@ -22,6 +27,7 @@ from config.accounts import STAMPS
 from config.second_factor import SealedFactors
 from diagnostics.accounts.models import AuditEntry, Membership, Project
 from diagnostics.accounts.projects import ensure_default_project
+from tests.signing import sent_mails
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery staple"
@@ -38,6 +44,28 @@ def ada() -> Any:
 
 def sign_in(client: Client, password: str = PASSWORD, name: str = "ada") -> Any:
     return client.post(LOGIN, {"login": name, "password": password})
+
+
+class CountedHasher(MD5PasswordHasher):
+    """Counts the passwords that are hashed: what a try to sign in takes its time for."""
+
+    hashed = 0
+
+    def encode(self, password: str, salt: str) -> str:
+        CountedHasher.hashed += 1
+        return super().encode(password, salt)
+
+
+def test_a_try_takes_as_long_whether_the_person_exists_or_not(ada: Any, settings: Any) -> None:
+    settings.PASSWORD_HASHERS = [f"{__name__}.CountedHasher"]
+    get_user_model().objects.create_user("eve", "eve@example.org", PASSWORD, is_active=False)
+    names = ("ada", "ada@example.org", "bob", "bob@example.org", "eve", "eve@example.org")
+    hashed = {}
+    for name in names:
+        CountedHasher.hashed = 0
+        sign_in(Client(), "wrong", name)
+        hashed[name] = CountedHasher.hashed
+    assert hashed == dict.fromkeys(names, 1)
 
 
 @pytest.mark.slow
@@ -101,7 +129,7 @@ def test_a_new_password_by_mail_opens_the_lock(ada: Any) -> None:
         sign_in(Client(REMOTE_ADDR=f"192.0.2.{at}"), f"wrong {at}", NAMES[at % len(NAMES)])
     client = Client()
     client.post("/accounts/password/reset/", {"email": "ada@example.org"})
-    link = next(word for word in mail.outbox[-1].body.split() if "/password/reset/" in word)
+    link = next(word for word in sent_mails()[-1].body.split() if "/password/reset/" in word)
     sent = mail.outbox[-1].message()
     assert sent["Auto-Submitted"] == "auto-generated"
     assert sent["Message-ID"].endswith(f"@{urlsplit(settings.FAILSOFT_BASE_URL).hostname}>")
@@ -289,7 +317,7 @@ def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:
 
 def test_a_lost_password_is_replaced_by_a_link_in_a_mail(ada: Any) -> None:
     Client().post("/accounts/password/reset/", {"email": "ada@example.org"})
-    (letter,) = mail.outbox
+    (letter,) = sent_mails()
     assert letter.to == ["ada@example.org"]
     link = next(line for line in letter.body.splitlines() if "/accounts/" in line)
     client = Client()
@@ -304,7 +332,27 @@ def test_an_unknown_address_gets_no_mail_and_the_same_answer(ada: Any) -> None:
     path = "/accounts/password/reset/"
     responses = [Client().post(path, {"email": f"{n}@example.org"}) for n in ("ada", "eve")]
     assert len({answer.headers["Location"] for answer in responses}) == 1
-    assert len(mail.outbox) == 1
+    assert len(sent_mails()) == 1
+
+
+class HeldMail(EmailBackend):
+    """Sends nothing before the answer has arrived."""
+
+    answered = Event()
+    waited: ClassVar[list[bool]] = []
+
+    def send_messages(self, messages: Sequence[EmailMessage]) -> int:
+        HeldMail.waited.append(self.answered.wait(10))
+        return super().send_messages(messages)
+
+
+def test_a_reset_is_answered_before_its_mail_is_sent(ada: Any, settings: Any) -> None:
+    settings.EMAIL_BACKEND = f"{__name__}.HeldMail"
+    answer = Client().post("/accounts/password/reset/", {"email": "ada@example.org"})
+    HeldMail.answered.set()
+    assert answer.status_code == 302
+    assert len(sent_mails()) == 1
+    assert HeldMail.waited == [True]
 
 
 def test_an_address_is_not_given_away_by_a_mail_server_that_is_down(

@@ -46,7 +46,7 @@ from diagnostics.accounts.projects import ensure_default_project
 user = User.objects.create_user("reader")
 Membership.objects.create(user=user, project=ensure_default_project(), role="viewer")
 client = Client()
-client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+client.force_login(user)
 print(client.session.session_key)
 """
 EVENTS = "SELECT count(*) FROM diagnostics_event"

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core import mail
 from django.core.mail import EmailMessage
 from django.test import Client
 
@@ -51,6 +50,7 @@ from tests.diagnostics.reports.conftest import make_subscription
 from tests.failsoft.redaction.made_up import make
 from tests.security.addresses import Address, all_addresses
 from tests.security.foreign_rows import FIXED, first_of, model_of
+from tests.signing import sent_mails
 
 OK, PARTLY, REFUSED = 200, 207, 422
 # What a page that only acts answers to GET.
@@ -360,7 +360,7 @@ def test_s0_45_canaries_planted_everywhere_are_found_nowhere(
     walk = read_everything(client, key, project)
     told = ask_as_assistant(client, key, project)
     assert "[REDACTED:" in "".join(told)
-    mails = [read_mail(sent) for sent in mail.outbox]
+    mails = [read_mail(sent) for sent in sent_mails()]
 
     unread = {route for route, codes in walk.unread.items() if codes - ACTS}
     assert unread - walk.opened == set(NOT_OPENED)
