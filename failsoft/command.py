@@ -146,7 +146,7 @@ def _add_verify(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its typ
         "--strict", action="store_true", help="plans: no unknown tools and keys, as in the contract"
     )
     verify.add_argument(
-        "--tool", action="append", metavar="NAME", help="a known tool; none named: every tool is"
+        "--tool", action="append", metavar="NAME", help="with --strict: a known tool; default: all"
     )
     verify.add_argument("--json", action="store_true", help="print one JSON document")
     verify.add_argument("--github", action="store_true", help="print annotations of GitHub Actions")
@@ -155,7 +155,7 @@ def _add_verify(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its typ
 
 
 def _add_parse(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private
-    parse = commands.add_parser("parse", help="read answers of models, JSON Lines in and out")
+    parse = commands.add_parser("parse", help='read answers of models, {"raw": TEXT} a line')
     parse.add_argument(
         "--schema",
         choices=[schema.value for schema in AnswerSchema],

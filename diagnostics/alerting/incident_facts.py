@@ -131,10 +131,7 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
 
 
 def cause_of(incident: Incident, zone: tzinfo | None = None) -> str:
-    """Return the cause by the latest verdict that names one; empty without a verdict.
-
-    Without a zone its times are in UTC, as in the API.
-    """
+    """Return the cause by the latest verdict that names one, if any; UTC without a zone."""
     is_named = incident.latest_verdict.get("cause") not in NAMELESS
     sentence = sentence_of(incident.latest_verdict if is_named else incident.verdict)
     if sentence is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from diagnostics.figures import plural
+from diagnostics.ingest.schemas import MAX_STEPS
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.store.rollups import UNCHECKED
 from diagnostics.store.sql import fetch, statement
@@ -21,7 +22,7 @@ UncheckedCounts = Counter[tuple[str, UncheckedReason]]
 
 PROBLEMS: Mapping[UncheckedReason, tuple[str, str]] = {
     UncheckedReason.NO_SCHEMA: (
-        "no schema that can be read",
+        "no schema, or none that can be read",
         "register a schema (PUT /api/v1/schemas/{node}), or send output_mode json"
         " (gen_ai.output.type) if any JSON will do",
     ),
@@ -34,7 +35,7 @@ PROBLEMS: Mapping[UncheckedReason, tuple[str, str]] = {
     UncheckedReason.OVER_BUDGET: (
         "checking takes more than an answer or a request may",
         "send smaller batches (OTEL_BSP_MAX_EXPORT_BATCH_SIZE=128); one answer may take"
-        " 100,000 steps",
+        f" {MAX_STEPS:,} steps",
     ),
 }
 """What is missing, and what to do."""

@@ -81,4 +81,4 @@ def test_the_empty_page_says_what_would_fill_it(project: Project, read: Read) ->
     page = read("/fix-patterns/")
 
     assert "No fix patterns yet." in page
-    assert "submit_goal" in page
+    assert "/api/v1/goals" in page

@@ -97,7 +97,9 @@ def test_an_empty_project_is_told_how_to_fill_the_page(client: Client) -> None:
     html = page(client, "/models/")
     assert "No calls recorded." in html
     assert "Baseline: previous 7 d." not in html
-    assert "load_demo" in html
+    assert "Load demo data" in html
+    # A command would act on the default project.
+    assert "manage.py" not in html
 
 
 def test_a_filter_without_a_match_offers_a_way_out(

@@ -218,7 +218,8 @@ def test_a_project_without_failures_is_shown_what_would_fill_it(
 ) -> None:
     html = page(client)
     assert "api/v1/events" in html
-    assert "load_demo" in html
+    # A command would act on the default project.
+    assert "manage.py" not in html
 
 
 def test_failures_of_other_projects_are_not_shown(client: Client, at: datetime) -> None:

@@ -176,7 +176,7 @@ def test_the_warnings_name_node_reason_and_remedy(agent: Agent) -> None:
     assert [warning["code"] for warning in told["warnings"]] == ["unchecked", "unchecked"]
     many, one = (warning["message"] for warning in told["warnings"])
     assert many == (
-        "2 answers of node chat were not checked: no schema that can be read;"
+        "2 answers of node chat were not checked: no schema, or none that can be read;"
         " register a schema (PUT /api/v1/schemas/chat), or send output_mode json"
         " (gen_ai.output.type) if any JSON will do"
     )
