@@ -41,6 +41,8 @@ class Alarm:
     given_up: int
     # Waiting for a sender that does not come, though their channels work.
     overdue: int = 0
+    # Waiting for a channel that fails.
+    held_up: int = 0
     # Report mails of the last day.
     lost_reports: int = 0
     # Not an alarm of its own: the title and the icon of every page show it.
@@ -48,7 +50,7 @@ class Alarm:
 
     @property
     def is_raised(self) -> bool:
-        lost = self.given_up + self.overdue + self.lost_reports
+        lost = self.given_up + self.overdue + self.held_up + self.lost_reports
         return self.silent_for is not None or lost > 0 or bool(self.passed_over)
 
 
@@ -90,7 +92,7 @@ def find_faults() -> list[str]:
     faults.append(_counted(given_up, "notification", "was given up unseen"))
     failing = Channel.objects.filter(enabled=True, failing_since__lt=now - OVERDUE)
     faults += [
-        f"channel {row.name!r} fails for {duration(now - row.failing_since)}: {row.last_error}"
+        f"channel {row.name!r} has failed for {duration(now - row.failing_since)}: {row.last_error}"
         for row in failing
         if row.failing_since
     ]

@@ -12,6 +12,10 @@ SELECT failsoft_now(),
         WHERE n.project_id = %(project)s AND n.state = 'queued' AND c.enabled
             AND c.failing_since IS NULL
             AND n.next_attempt_at < failsoft_now() - %(overdue)s),
+       (SELECT count(*) FROM diagnostics_notification AS n
+        JOIN diagnostics_channel AS c ON c.id = n.channel_id
+        WHERE n.project_id = %(project)s AND n.state = 'queued' AND c.enabled
+            AND c.failing_since < failsoft_now() - %(overdue)s),
        (SELECT count(*) FROM diagnostics_reportdelivery
         WHERE project_id = %(project)s AND state = 'failed'
             AND created_at > failsoft_now() - %(a_day)s),

@@ -14,11 +14,13 @@ from pytest_django import Settings
 from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.alerting.dead_man import alarm_of, find_faults, ping_outside
+from diagnostics.alerting.delivery import deliver_all
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.reports.models import ReportDelivery, Subscription
 from diagnostics.store.models import Heartbeat, ProjectTurn
 from tests.console import make_member
 from tests.diagnostics.alerting.notifications.building import (
+    Hook,
     happen,
     make_channel,
     make_incident,
@@ -129,6 +131,28 @@ def test_every_page_tells_when_no_sender_comes(watched: Project, client: Client)
     travel(11 * MINUTE)
     page = client.get("/runs/").content.decode()
     assert "1 notification overdue" in page
+
+
+def test_every_page_tells_of_a_channel_that_fails_while_messages_wait_for_it(
+    watched: Project, client: Client, hook: tuple[Hook, str]
+) -> None:
+    hook[0].status = 404
+    client.force_login(make_member(watched))
+    make_channel(watched, "webhook", hook[1])
+    happen(make_incident(watched))
+    deliver_all()
+    travel(2 * MINUTE)
+    deliver_all()
+    assert "cannot be sent" not in client.get("/runs/").content.decode()
+    travel(9 * MINUTE)
+    deliver_all()
+    page = client.get("/runs/").content.decode()
+    assert "1 notification cannot be sent" in page
+    assert "overdue" not in page
+    hook[0].status = 200
+    travel(60 * MINUTE)
+    deliver_all()
+    assert "cannot be sent" not in client.get("/runs/").content.decode()
 
 
 def test_the_address_outside_is_asked(settings: Settings) -> None:
