@@ -19,7 +19,7 @@ body=$(python3 -c 'import json, sys; print(json.dumps({"goal": sys.argv[1]}))' "
 answer=$(curl --silent --show-error --fail-with-body -H @"$headers" \
   -H "Content-Type: application/json" -d "$body" "$url/api/v1/goals")
 id=$(printf '%s' "$answer" | field correlation_id)
-echo "submitted: $url/goals/$id"
+echo "submitted: $url/runs/$id/"
 
 while true; do
   record=$(curl --silent --show-error --fail-with-body -H @"$headers" "$url/api/v1/goals/$id")

@@ -36,8 +36,7 @@ BACKENDS = {"smtp": "SMTP", "console": "server log", "locmem": "memory", "fileba
 
 def backend_words() -> str:
     """Return how mails leave, as the settings name it."""
-    name = settings.EMAIL_BACKEND.split(".")[-2]
-    return BACKENDS.get(name, name)
+    return BACKENDS[settings.EMAIL_BACKEND.split(".")[-2]]
 
 
 def unsent_words() -> str:

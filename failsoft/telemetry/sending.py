@@ -107,6 +107,8 @@ class HeldRun:
 
     def mark(self, attributes: Mapping[str, str]) -> None:
         """Add attributes to the latest call, unless it failed before there was an answer."""
+        if self._call is None:
+            LOG.warning("failsoft: no call was seen in this run: is its client instrumented?")
         with self._lock:
             is_answered = self._call is not None and not _has_failed(self._call)
             self._marks = {**self._marks, **attributes} if is_answered else {}

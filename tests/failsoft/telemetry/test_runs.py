@@ -117,6 +117,16 @@ def test_a_loop_of_ones_own_tells_each_invalid_answer(
     assert "failsoft.validation_errors" not in server.span("third").attributes
 
 
+def test_an_invalid_answer_of_a_client_that_nothing_reports_is_logged(
+    provider: TracerProvider, server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    with failsoft.run(node="trip") as run:
+        run.invalid("no days")
+    (record,) = caplog.records
+    unseen = "failsoft: no call was seen in this run: is its client instrumented?"
+    assert record.getMessage() == unseen
+
+
 def test_a_failed_call_stays_what_it_is(provider: TracerProvider, server: Server) -> None:
     def plan(name: str, error: Exception) -> None:
         with failsoft.run(node="trip"):
