@@ -30,6 +30,7 @@ _NOT_PUBLIC = (
     IPv6Network("3fff::/20"),  # documentation
     IPv4Network("192.0.0.0/24"),  # protocols
     IPv4Network("192.88.99.0/24"),  # relays of 6to4
+    IPv4Network("168.63.129.16/32"),  # settings and secrets of a virtual machine at Azure
 )
 
 

@@ -49,6 +49,7 @@ def _resolving(*addresses: str) -> Resolve:
         "5f00::1",  # segment routing
         "192.0.0.8",  # protocols
         "192.88.99.1",  # relays of 6to4
+        "168.63.129.16",  # settings and secrets of a virtual machine at Azure
     ],
 )
 def test_s17_a_name_of_a_private_address_is_refused(address: str) -> None:
