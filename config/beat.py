@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import structlog
 from celery.apps.beat import Beat
-from celery.beat import PersistentScheduler
+from celery.beat import PersistentScheduler, SchedulingError
 from django.conf import settings
 from django.utils.log import configure_logging
+
+logger = structlog.get_logger(__name__)
 
 
 class LeanBeat(Beat):
@@ -27,6 +30,13 @@ class SteadyScheduler(PersistentScheduler):
         """Queue what is due; return the seconds to wait."""
         self._forget_future()
         return super().tick(*args, **kwargs)
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:  # noqa: ANN401 - as the base
+        """Queue a task; if the broker takes none, one line says why."""
+        try:
+            self.apply_async(entry, producer=producer, advance=False)
+        except SchedulingError as error:
+            logger.warning("task_not_queued", error=str(error), setting="BROKER_URL")
 
     def adjust(self, n: float, drift: float = 0.0) -> float:
         """Return the seconds to wait: Celery's end 10 ms early, which beat would spend spinning."""

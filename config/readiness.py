@@ -24,6 +24,7 @@ from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
 from diagnostics.clock import DatabaseNow
 from diagnostics.figures import plural
 from diagnostics.store.models import EVALUATOR, Heartbeat, heartbeat_of
+from diagnostics.store.outbox import broker_fault
 from plans.models.run import Run, RunStep
 
 Part = dict[str, object]
@@ -37,21 +38,6 @@ HEARTBEAT_AGE = timedelta(seconds=20)
 # PostgreSQL needs space for a WAL segment.
 LEAST_FREE_BYTES = 16 << 20
 DISK_FULL, READ_ONLY = "53100", "25006"
-# What Redis, RabbitMQ and OpenSSL say, and what it means for BROKER_URL.
-BROKER_FAULTS = {
-    "read only replica": "the broker is read-only: BROKER_URL leads to a replica",
-    "maxmemory": "the broker's memory is full",
-    "no permissions": "the broker's user lacks permissions for keys or commands",
-    "invalid username-password": "the broker refuses the user or the password",
-    "Authentication required": "the broker refuses a connection without a password",
-    "ACCESS_REFUSED": "the broker refuses the user, the password or a permission",
-    "NOT_ALLOWED": "the broker has no such virtual host, or refuses it to the user",
-    "Hash slot": "the broker is a Redis Cluster, which is not supported",
-    "MOVED": "the broker is a Redis Cluster, which is not supported",
-    "Connection refused": "nothing listens at the address of BROKER_URL",
-    "Name or service not known": "the host of BROKER_URL is unknown",
-    "CERTIFICATE_VERIFY_FAILED": "the broker's certificate is not trusted: SSL_CERT_FILE",
-}
 # More rows than fit into work_mem, so that the server writes a temporary file.
 SPILL = "SELECT count(*) FROM generate_series(1, 8192)"
 
@@ -105,14 +91,12 @@ def _test_write() -> None:
 def _probe_broker() -> None:
     """Connect and declare a queue: a replica or a full broker accepts connections, too."""
     try:
-        with app.connection_for_write(transport_options={"max_retries": 1}) as broker:
-            broker.ensure_connection(max_retries=1, timeout=int(PROBE_SECONDS))
+        with app.connection_for_write() as broker:
+            # Without a pause and a second attempt, after which nobody would wait for the reason.
+            broker.ensure_connection(max_retries=0)
             app.amqp.queues["fold"](broker.default_channel).declare()
     except Exception as error:
-        for words, reason in BROKER_FAULTS.items():
-            if words.casefold() in str(error).casefold():
-                raise NotReadyError(reason) from error
-        raise
+        raise NotReadyError(broker_fault(error)) from error
 
 
 def _is_fresh(name: str, age: timedelta = HEARTBEAT_AGE) -> bool:

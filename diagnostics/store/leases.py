@@ -21,7 +21,7 @@ from django.db.models.functions import Greatest
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.models import Heartbeat, heartbeat_of
-from diagnostics.store.outbox import send, waiting
+from diagnostics.store.outbox import BROKER_ERRORS, broker_fault, send, waiting
 
 logger = structlog.get_logger(__name__)
 
@@ -151,13 +151,17 @@ def take_up(
 
 
 def send_mark(queue: str) -> bool:
-    """Send the mark of this slot to a queue; return False if the queue needs none."""
+    """Send the mark of this slot to a queue; return False if it needs none or cannot take one."""
     now = clock.now()
     if not _is_due(queue, now):
         return False
     unsent = waiting().filter(queue=queue).first()
     at = min(now, unsent.available_at) if unsent else now
-    send(MARK_TASK, {"queue": queue, "at": at.isoformat()}, queue)
+    try:
+        send(MARK_TASK, {"queue": queue, "at": at.isoformat()}, queue)
+    except BROKER_ERRORS as error:
+        logger.warning("broker_unreachable", reason=broker_fault(error))
+        return False
     return True
 
 

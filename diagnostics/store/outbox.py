@@ -41,7 +41,7 @@ def wake_relay() -> bool:
         send(RELAY_TASK, {}, RELAY_QUEUE)
     except Exception as error:  # noqa: BLE001 - the row is safe, the hint is optional
         _Pause.until = monotonic() + PAUSE_SECONDS
-        logger.warning("relay_not_woken", error=type(error).__name__)
+        logger.warning("relay_not_woken", reason=broker_fault(error))
         return False
     _Pause.until = 0.0
     return True
@@ -60,6 +60,40 @@ LONGEST_PAUSE = timedelta(hours=1)
 ERROR_BYTES = 500
 # The exceptions of a broker that is down, for any transport.
 BROKER_ERRORS = (OperationalError, ConnectionError, TimeoutError)
+# What Redis, RabbitMQ, OpenSSL and the system say, and what it means for BROKER_URL.
+BROKER_FAULTS = {
+    "read only replica": "the broker is read-only: BROKER_URL leads to a replica",
+    "NOREPLICAS": "the broker has too few replicas: its min-replicas-to-write",
+    "maxmemory": "the broker's memory is full",
+    "MISCONF": "the broker cannot save its data: its log names the folder",
+    "loading the dataset": "the broker is still loading its data",
+    "max number of clients": "the broker accepts no more connections: its maxclients",
+    "DB index": "the broker has no database of the number in BROKER_URL",
+    "no permissions": "the broker's user lacks permissions for keys or commands",
+    "invalid username-password": "the broker refuses the user or the password",
+    "Authentication required": "the broker refuses a connection without a password",
+    "ACCESS_REFUSED": "the broker refuses the user, the password or a permission",
+    "NOT_ALLOWED": "the broker has no such virtual host, or refuses it to the user",
+    "Hash slot": "the broker is a Redis Cluster, which is not supported",
+    "MOVED": "the broker is a Redis Cluster, which is not supported",
+    "Connection refused": "nothing listens at the address of BROKER_URL",
+    "No such file": "nothing listens at the address of BROKER_URL",
+    "Name or service not known": "the host of BROKER_URL is unknown",
+    "name resolution": "the host of BROKER_URL is unknown",
+    "CERTIFICATE_VERIFY_FAILED": "the broker's certificate is not trusted: SSL_CERT_FILE",
+    "WRONG_VERSION_NUMBER": "the broker does not use TLS, as BROKER_URL says",
+    "reset by peer": "the broker closed the connection: is BROKER_URL right about TLS?",
+    "closed by server": "the broker closed the connection: is BROKER_URL right about TLS?",
+    "timed out": "no answer in time from the address of BROKER_URL",
+    "Timeout ": "no answer in time from the address of BROKER_URL",
+}
+
+
+def broker_fault(error: Exception) -> str:
+    """Return why the broker took nothing; other errors by type, as drivers name addresses."""
+    said = str(error).casefold()
+    reasons = (BROKER_FAULTS[words] for words in BROKER_FAULTS if words.casefold() in said)
+    return next(reasons, type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +160,7 @@ def relay_batch() -> Relayed:
             try:
                 _send(message)
             except BROKER_ERRORS as error:
-                logger.warning("broker_unreachable", error=type(error).__name__)
+                logger.warning("broker_unreachable", reason=broker_fault(error))
                 _mark_sent(sent)
                 return Relayed(len(sent), failed, broker_down=True)
             except Exception as error:  # noqa: BLE001 - one bad row must not stop the rest

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from celery.schedules import schedule
+from structlog.testing import capture_logs
 
 from config.beat import SteadyScheduler
-from config.celery import BEAT, app
+from config.celery import BEAT, Failsoft, app
 
 SHORTEST = min(seconds for _, seconds in BEAT)
 
@@ -51,6 +53,20 @@ def test_what_is_due_is_queued(scheduler: Noting) -> None:
     while scheduler.tick() == 0:
         pass
     assert set(scheduler.sent) == set(app.conf.beat_schedule)
+
+
+def test_a_task_that_the_broker_does_not_take_is_one_line_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = Failsoft("test", broker="redis+socket:///nonexistent", set_as_current=False)
+    nowhere.conf.broker_transport_options = app.conf.broker_transport_options
+    beat = SteadyScheduler(nowhere, schedule_filename=str(tmp_path / "schedule"))
+    entry = beat.Entry(name="one", task="one", schedule=schedule(1), app=nowhere)
+    with capture_logs() as lines:
+        beat.apply_entry(entry)
+    (line,) = lines
+    assert line["setting"] == "BROKER_URL"
+    assert "connecting to /nonexistent" in line["error"]
 
 
 def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:

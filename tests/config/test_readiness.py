@@ -1,4 +1,5 @@
 import threading
+import time
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
@@ -43,6 +44,7 @@ def _asked_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         ("CONFIG SET maxmemory 1", "memory is full"),
         ("ACL SETUSER default resetkeys ~other*", "permissions"),
         ("ACL SETUSER default -sadd", "permissions"),
+        ("CONFIG SET min-replicas-to-write 1", "min-replicas-to-write"),
         ("CONFIG SET requirepass another", "refuses"),
     ],
 )
@@ -58,6 +60,23 @@ def test_a_broker_that_takes_no_message_is_not_ready_and_says_why(
         part = readiness.PROBES["broker"]()["broker"]
     assert part["ok"] is False
     assert reason in str(part["reason"])
+
+
+def test_a_broker_that_refuses_at_once_is_named_within_the_time_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with running_broker() as url:
+        for address, reason in (
+            (f"{url}99", "the broker has no database of the number in BROKER_URL"),
+            ("redis+socket:///nonexistent", "nothing listens at the address of BROKER_URL"),
+            ("redis://127.0.0.1:1/0", "nothing listens at the address of BROKER_URL"),
+            ("amqp://127.0.0.1:1//", "nothing listens at the address of BROKER_URL"),
+        ):
+            monkeypatch.setattr(app.conf, "broker_write_url", address)
+            begin = time.monotonic()
+            part = readiness.PROBES["broker"]()["broker"]
+            assert part == {"ok": False, "reason": reason}
+            assert time.monotonic() - begin < readiness.PROBE_SECONDS
 
 
 def beat(seconds_ago: int = 0) -> None:
