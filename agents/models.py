@@ -2,11 +2,10 @@
 
 from agents.actions.models import Entry
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.demo.models import DemoOrder
 from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
 from agents.goals.models import ActionBatch, Attempt, Goal, PlanningStop
+from agents.jobs import DemoOrder, PurgeOrder
 from agents.llm.models import LanguageModel, ModelCheck, Provider
-from agents.purge.models import PurgeOrder
 
 __all__ = [
     "ActionBatch",

@@ -8,8 +8,7 @@ from operator import add
 
 from diagnostics.analysis.detectors.change import MINUTE
 from diagnostics.analysis.detectors.replay import ProjectDetectors
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.store.windows import WIDTHS, Grain, ceil, floor
 from diagnostics.verdict.cells import CountCell, Dimensions
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch

@@ -36,8 +36,8 @@ from diagnostics.accounts.audit_log import from_address, note
 from diagnostics.accounts.invitations import invitation_in
 from diagnostics.accounts.profiles import ZONE, profile_of, remember
 from diagnostics.outbound.mail import own_headers
-from diagnostics.selection.ranges import read_zone
-from diagnostics.web.access import CHOSEN, CHOSEN_LAST, READING
+from diagnostics.selection.fields import read_zone
+from diagnostics.web.pages import CHOSEN, CHOSEN_LAST, READING
 
 Respond = Callable[[HttpRequest], HttpResponse]
 STAMPS = "stamps"

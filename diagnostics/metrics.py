@@ -23,7 +23,7 @@ from diagnostics.accounts.api_keys import Scope, allows
 from diagnostics.accounts.authentication import SCHEME, find_key
 from diagnostics.alerting.metrics import gauge_alerts
 from diagnostics.alerting.statuses import ProjectStatus, read_row
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesState
 from diagnostics.reports.archive import count_mails
 from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import waiting as deltas_waiting

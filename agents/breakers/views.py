@@ -18,14 +18,14 @@ from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.web.access import (
+from diagnostics.web.pages import (
     ConsoleRequest,
     member_action,
     member_page,
     own_page,
     require_actor,
+    respond,
 )
-from diagnostics.web.pages import respond
 from failsoft.retry.breaker import BreakerKind
 
 # Worst first.

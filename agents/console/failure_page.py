@@ -10,8 +10,8 @@ from agents.console.moments import fault_spans
 from agents.fix_patterns.views import patterns_of
 from diagnostics import clock
 from diagnostics.alerting.incident_charts import marks_between
+from diagnostics.analysis.series import SeriesOnset
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.analysis.status import SeriesOnset
 from diagnostics.failures.counts import LONGEST_RUN, GroupQuestion, is_of_kinds, read_question
 from diagnostics.failures.excerpt import excerpt
 from diagnostics.failures.groups import GroupRow, Sample, group_row, neighbours_of, samples_of
@@ -28,10 +28,9 @@ from diagnostics.selection.selection import Selection
 from diagnostics.store.fingerprints import Preview, Regrouping
 from diagnostics.store.models import Event
 from diagnostics.verdict.queries import failure_evidence
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 TABS: Mapping[str, str] = {
     "samples": "Samples",

@@ -34,14 +34,14 @@ from agents.llm.forms import enabled_models
 from diagnostics.accounts.audit_log import note, noting
 from diagnostics.console.exports import stream_list
 from diagnostics.figures import read_number
-from diagnostics.web.access import (
+from diagnostics.web.pages import (
     ConsoleRequest,
     member_action,
     member_form,
     member_page,
     require_actor,
+    respond,
 )
-from diagnostics.web.pages import respond
 
 
 @member_action

@@ -27,7 +27,7 @@ from diagnostics.queries.series import window_for
 from diagnostics.selection.query_language import Term
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.models import Event, payloads_of
-from diagnostics.web.access import ConsoleRequest, member_page
+from diagnostics.web.pages import ConsoleRequest, member_page
 from failsoft.actions.entries import TOOLSETS
 from plans.checks.rows import checks_of
 

@@ -12,9 +12,8 @@ from diagnostics.console.model_story import APPLIED_FIELDS, model_story, narrowe
 from diagnostics.queries.models import is_known_model
 from diagnostics.queries.series import covered_by
 from diagnostics.selection.conditions import known_values
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 MOST_TRANSITIONS = 10
 

@@ -32,9 +32,8 @@ from diagnostics.accounts.audit_log import note, noting
 from diagnostics.accounts.models import Project
 from diagnostics.figures import plural, read_number
 from diagnostics.store.leases import UNFINISHED
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
 from failsoft.identifiers import read_uuid
 from plans.models.run import Run, RunStep
 from plans.runs.records import results_document

@@ -25,9 +25,8 @@ from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import NARROWED, Selection
 from diagnostics.store.leases import UNFINISHED
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 from diagnostics.web.sorting import ColumnSort
 from failsoft.events import CallErrorType, ParseErrorType
 

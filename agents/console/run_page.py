@@ -21,8 +21,7 @@ from diagnostics.figures import read_number
 from diagnostics.prices.prices import costs_of
 from diagnostics.store.models import Event, events_of, payloads_of
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_page
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 from failsoft.identifiers import read_uuid
 from plans.models.run import Run
 

@@ -25,11 +25,10 @@ from diagnostics.queries.matrix import name_of
 from diagnostics.selection.query_language import Word, write_word
 from diagnostics.store.models import Series, Version
 from diagnostics.store.run_models import AgentRun
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import KINDS
 from diagnostics.web.model_links import model_url
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS, Destination
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 from failsoft.json_values import clean_text
 
 T = TypeVar("T")

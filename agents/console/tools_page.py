@@ -9,8 +9,13 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
 from agents.badges import Badge
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_administrator
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import (
+    ConsoleRequest,
+    member_action,
+    member_page,
+    require_administrator,
+    respond,
+)
 from plans.models.run import Run, RunStep
 from plans.tools.registry import ListedTool, find_tool, list_servers, list_tools, set_allowed
 

@@ -7,8 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from agents.demo import loading
-from agents.demo.models import DemoOrder
-from agents.jobs import finish_job, submit_job
+from agents.jobs import DemoOrder, finish_job, submit_job
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.clock import DatabaseNow

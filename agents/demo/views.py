@@ -6,9 +6,9 @@ from django.shortcuts import redirect
 
 from agents.demo.jobs import last_order, order_demo
 from agents.demo.loading import is_loaded
-from agents.demo.models import DemoOrder
+from agents.jobs import DemoOrder
 from diagnostics.settings.frame import settings_form, show
-from diagnostics.web.access import ConsoleRequest, user_of
+from diagnostics.web.pages import ConsoleRequest, user_of
 
 
 @settings_form

@@ -12,15 +12,15 @@ from agents.fix_patterns.store import DECISIONS, known_patterns, policy_of, set_
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.views import return_url
 from diagnostics.store.fingerprints import normalise_pointer
-from diagnostics.web.access import (
+from diagnostics.web.charts.scales import rate_scale
+from diagnostics.web.pages import (
     ConsoleRequest,
     member_action,
     member_page,
     require_actor,
     require_administrator,
+    respond,
 )
-from diagnostics.web.charts.scales import rate_scale
-from diagnostics.web.pages import respond
 
 AXIS_WIDTH = 150
 MODES: Mapping[PatternMode, str] = {

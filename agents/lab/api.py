@@ -24,7 +24,7 @@ from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
 from diagnostics.rest.resources import Resource
-from diagnostics.selection.ranges import RANGES
+from diagnostics.selection.fields import RANGES
 from failsoft.retry.answers import parse_answer
 
 

@@ -30,9 +30,8 @@ from diagnostics.failures.views import failure_url
 from diagnostics.failures.wording import title_of
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact_found
-from diagnostics.web.access import ConsoleRequest, member_form
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_form, respond
 from failsoft.events import Coercion, Repair, ValidationErrorItem
 from failsoft.parsing.tracing import MAX_BYTES
 from failsoft.redaction.pipeline import cut

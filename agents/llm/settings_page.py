@@ -19,7 +19,7 @@ from diagnostics.settings.frame import (
     settings_page,
     show,
 )
-from diagnostics.web.access import ConsoleRequest, user_of
+from diagnostics.web.pages import ConsoleRequest, user_of
 
 
 @settings_page

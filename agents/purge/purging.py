@@ -17,8 +17,7 @@ from django.db.models.expressions import CombinedExpression
 
 from agents.goals.models import Goal
 from agents.goals.submission import MESSAGE_LEASE, cancel_goal
-from agents.jobs import QUEUE, finish_job, submit_job
-from agents.purge.models import PurgeOrder
+from agents.jobs import QUEUE, PurgeOrder, finish_job, submit_job
 from diagnostics import purge as event_purge
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.authentication import KEEP_SECONDS

@@ -11,7 +11,7 @@ from agents.llm.forms import ProjectDeletionForm, PurgeForm
 from agents.purge.purging import StillAtWorkError, order_deletion, order_purge, orders_of
 from diagnostics.accounts.models import Project
 from diagnostics.settings.frame import require_proof, settings_form, show
-from diagnostics.web.access import ConsoleRequest, memberships_of, user_of
+from diagnostics.web.pages import ConsoleRequest, memberships_of, user_of
 
 ORDERS_SHOWN = 20
 

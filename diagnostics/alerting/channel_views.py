@@ -36,18 +36,17 @@ from diagnostics.outbound.credentials import (
     check_reference,
     names_own_setting,
 )
-from diagnostics.web.access import (
+from diagnostics.web.edit_forms import EditForm, ZoneField
+from diagnostics.web.filter_bar import reader_zone
+from diagnostics.web.pages import (
     ConsoleRequest,
     member_action,
     member_page,
     member_view,
     require_actor,
     require_administrator,
+    respond,
 )
-from diagnostics.web.edit_forms import EditForm
-from diagnostics.web.filter_bar import reader_zone
-from diagnostics.web.local_times import ZoneField
-from diagnostics.web.pages import respond
 
 MOST_ADDRESSES = 20
 MOST_LOGGED = 50

@@ -28,8 +28,7 @@ from diagnostics.alerting.wording import DETECTORS, limit_words, scope_words
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.selection.conditions import known_values
 from diagnostics.selection.fields import LONGEST_VALUE, SERIES_FIELDS, UNKNOWN
-from diagnostics.web.edit_forms import EditForm
-from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
+from diagnostics.web.edit_forms import EditForm, LocalTimeField, OwnZoneField, read_local_time
 from failsoft.events import ParseErrorType
 
 MOST_VALUES = 200

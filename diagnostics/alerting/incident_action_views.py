@@ -23,7 +23,7 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import OUTDATED, mark_verdict
 from diagnostics.verdict.wording import sentence_of
-from diagnostics.web.access import ConsoleRequest, member_action, own_page, require_actor
+from diagnostics.web.pages import ConsoleRequest, member_action, own_page, require_actor
 from diagnostics.web.signed_links import BadLinkError, link_page, read_link
 
 LONGEST_HOURS = HOURS[-1]

@@ -14,8 +14,7 @@ from diagnostics.alerting.notification_facts import rate_of
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import COUNTING
-from diagnostics.analysis.series import SeriesKey, axis_of
-from diagnostics.analysis.status import STATUS_SPAN, SeriesOnset, Unit
+from diagnostics.analysis.series import STATUS_SPAN, SeriesKey, SeriesOnset, Unit, axis_of
 from diagnostics.ingest.deploys import deploys_of
 from diagnostics.ingest.models import Deploy
 from diagnostics.queries.models import slot_width

@@ -40,11 +40,10 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.ratings import mark_of, sign_verdict
 from diagnostics.verdict.wording import onset_of, sentence_of
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 IN_UTC = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 

@@ -39,7 +39,7 @@ from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields, read_model
 from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
 from diagnostics.rest.resources import Json, Listed, Resource, describe_model
-from diagnostics.selection.ranges import read_moment
+from diagnostics.selection.fields import read_moment
 
 
 class RuleTotalsResource(Resource):

@@ -36,7 +36,10 @@ from diagnostics.alerting.rules import SILENCED_BY, USUAL, RuleFields, more_scop
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words, slice_words
 from diagnostics.selection.selection import read_selection
-from diagnostics.web.access import (
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.charts.strips import EvaluationMark, fires
+from diagnostics.web.filter_bar import read_filters
+from diagnostics.web.pages import (
     ConsoleRequest,
     member_action,
     member_form,
@@ -44,12 +47,9 @@ from diagnostics.web.access import (
     own_page,
     require_actor,
     require_administrator,
+    respond,
     user_of,
 )
-from diagnostics.web.charts.marks import Tone
-from diagnostics.web.charts.strips import EvaluationMark, fires
-from diagnostics.web.filter_bar import read_filters
-from diagnostics.web.pages import respond
 
 MOST_ROWS, SILENCES_SHOWN = 40, 50
 MOST_FIRES = 20

@@ -50,8 +50,7 @@ from diagnostics.alerting.states import ON, DetectorSignal, time_of
 from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import DetectedState, SeriesOnset
+from diagnostics.analysis.series import DetectedState, SeriesKey, SeriesOnset
 from diagnostics.queries.busiest import choose_series
 from diagnostics.selection.query_language import Query, Term, write_query
 from diagnostics.store.models import Series

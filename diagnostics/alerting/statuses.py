@@ -19,13 +19,14 @@ from pydantic import TypeAdapter, ValidationError
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.series_detectors import SeriesDetector, detected_at, replay_series
-from diagnostics.analysis.series import SeriesKey, StatusAxis
-from diagnostics.analysis.status import (
+from diagnostics.analysis.series import (
     NO_COUNTS,
     STATUS_SPAN,
     DetectedState,
+    SeriesKey,
     SeriesOnset,
     SeriesStatus,
+    StatusAxis,
     Unit,
     UnitCounts,
     status_of,

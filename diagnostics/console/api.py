@@ -24,9 +24,15 @@ from diagnostics.alerting.statuses import (
     read_statuses,
     recent_verdict_of,
 )
-from diagnostics.analysis.series import RunCounts, SeriesKey, rate_series
+from diagnostics.analysis.series import (
+    RunCounts,
+    SeriesKey,
+    SeriesState,
+    SeriesStatus,
+    Unit,
+    rate_series,
+)
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.analysis.status import SeriesState, SeriesStatus, Unit
 from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.runs import NOT_ASSESSED, worse_by_series

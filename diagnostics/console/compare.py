@@ -31,10 +31,9 @@ from diagnostics.rest.exporting import write_csv_file
 from diagnostics.selection.conditions import KnownValues, known_values
 from diagnostics.selection.query_language import Query, Term, parse_query, write_query
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.scales import Scale, difference_scale
 from diagnostics.web.filter_bar import FilterField, filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 PICKS: Mapping[str, Sequence[str]] = {
     "model": ("provider", "model"),

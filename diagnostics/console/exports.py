@@ -17,7 +17,7 @@ from diagnostics.failures.views import TABS
 from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
 from diagnostics.store.kept_answers import limited_wait
-from diagnostics.web.access import ConsoleRequest, member_page
+from diagnostics.web.pages import ConsoleRequest, member_page
 
 
 class ConsoleFailuresView(FailuresView):

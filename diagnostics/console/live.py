@@ -16,10 +16,9 @@ from diagnostics.queries.events import NO_ID, matching, scan
 from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 FIRST_ROWS = 50
 POLL_SECONDS = 2

@@ -26,10 +26,9 @@ from diagnostics.queries.matrix import (
 from diagnostics.queries.models import calls_by_model
 from diagnostics.queries.series import covered_by, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.model_links import model_url
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 from diagnostics.web.sorting import ColumnSort
 
 MOST_ROWS = 20

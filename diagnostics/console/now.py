@@ -26,8 +26,7 @@ from diagnostics.alerting.states import rank
 from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of
 from diagnostics.alerting.task_text import task_of
 from diagnostics.alerting.wording import STATES, name_slices, slice_words
-from diagnostics.analysis.series import axis_of
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesState, axis_of
 from diagnostics.console.now_models import FIRST, NowRow, TableQuestion, read_rows, table_of
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import latest_groups
@@ -47,12 +46,11 @@ from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.ratings import OUTDATED, mark_of, mark_verdict, sign_verdict
 from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.verdict.wording import since_of
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
 
 MOST_CARDS, MOST_OPEN, MOST_NAMED = 3, 50, 3
 SILENCE_HOURS = (1, 4, 8, 24)

@@ -12,9 +12,18 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 
 from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
-from diagnostics.analysis.series import Rates, RunCounts, SeriesKey, StatusAxis, rate_series
+from diagnostics.analysis.series import (
+    ORDER,
+    Rates,
+    RunCounts,
+    SeriesKey,
+    SeriesState,
+    SeriesStatus,
+    StatusAxis,
+    Unit,
+    rate_series,
+)
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.analysis.status import ORDER, SeriesState, SeriesStatus, Unit
 from diagnostics.figures import percent, read_number, shorten
 from diagnostics.prices.prices import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile

@@ -17,17 +17,16 @@ from diagnostics.failures.wording import title_of
 from diagnostics.queries.call_counts import FAILING, CallCounts, count_failing
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Slots, sum_rollups
+from diagnostics.selection.fields import DEFAULT_RANGE
 from diagnostics.selection.query_language import Term
-from diagnostics.selection.ranges import DEFAULT_RANGE
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
-from diagnostics.web.access import ConsoleRequest, member_page
 from diagnostics.web.charts.bars import lane
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 VERSIONS = ("source", "prompt_version")
 MOST_BY_HOUR = timedelta(days=15)

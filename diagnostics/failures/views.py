@@ -22,10 +22,9 @@ from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.figures import plural, read_number
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import Selection
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, require_actor
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
 from failsoft.events import EventKind
 from failsoft.json_values import clean_text
 

@@ -29,17 +29,17 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
-from diagnostics.web.access import (
+from diagnostics.web.charts.marks import Tone
+from diagnostics.web.edit_forms import LocalTimeField, OwnZoneField, read_local_time
+from diagnostics.web.pages import (
     ConsoleRequest,
     may_act,
     member_action,
     member_form,
     member_page,
     require_actor,
+    respond,
 )
-from diagnostics.web.charts.marks import Tone
-from diagnostics.web.local_times import LocalTimeField, OwnZoneField, read_local_time
-from diagnostics.web.pages import respond
 from failsoft.events import EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from diagnostics.analysis.series import ORDER, SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.analysis.status import ORDER, SeriesState
 from diagnostics.figures import shorten
 from diagnostics.outbound.mail_headers import clean_header
 

@@ -13,8 +13,7 @@ from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.reports.models import DAYS, Cadence, Subscription, read_filter
 from diagnostics.selection.query_language import write_query
 from diagnostics.selection.selection import read_selection
-from diagnostics.web.edit_forms import EditForm
-from diagnostics.web.local_times import ZoneField
+from diagnostics.web.edit_forms import EditForm, ZoneField
 
 WHOLE = "the project, or the filter"
 LONGEST_FILTER = 500

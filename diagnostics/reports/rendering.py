@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from diagnostics.analysis.series import SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import (
     all_of,
     count,

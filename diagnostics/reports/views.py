@@ -32,15 +32,15 @@ from diagnostics.reports.subscriptions import (
     unsubscribe,
 )
 from diagnostics.rest.cursors import BadCursorError, Keyset
-from diagnostics.web.access import (
+from diagnostics.web.filter_bar import reader_zone
+from diagnostics.web.pages import (
     ConsoleRequest,
     may_administer,
     member_action,
     member_form,
     member_page,
+    respond,
 )
-from diagnostics.web.filter_bar import reader_zone
-from diagnostics.web.pages import respond
 from diagnostics.web.signed_links import link_page
 
 POLICY = (

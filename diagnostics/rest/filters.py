@@ -9,8 +9,7 @@ from rest_framework.settings import api_settings
 
 from diagnostics.figures import read_number
 from diagnostics.rest.bodies import ModelT
-from diagnostics.selection.fields import COUNTED, OUTCOME_NAMES, RAW, SERIES, VERSION
-from diagnostics.selection.ranges import RANGES
+from diagnostics.selection.fields import COUNTED, OUTCOME_NAMES, RANGES, RAW, SERIES, VERSION
 from diagnostics.selection.selection import (
     UNKNOWN_PARAMETER,
     Selection,

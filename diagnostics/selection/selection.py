@@ -13,14 +13,19 @@ from zoneinfo import ZoneInfo
 
 from diagnostics.figures import read_number
 from diagnostics.selection.fields import (
+    DEFAULT_RANGE,
     FIELDS,
     LONGEST_VALUE,
     NULLABLE,
     OUTCOME_NAMES,
+    RANGES,
     RAW_FIELDS,
     SERIES_FIELDS,
     UNKNOWN,
+    UTC_NAME,
     VERSION_FIELDS,
+    read_moment,
+    read_zone,
     value_of,
 )
 from diagnostics.selection.query_language import (
@@ -31,7 +36,6 @@ from diagnostics.selection.query_language import (
     write_term,
     write_word,
 )
-from diagnostics.selection.ranges import DEFAULT_RANGE, RANGES, UTC_NAME, read_moment, read_zone
 
 T = TypeVar("T")
 

@@ -24,8 +24,14 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import AuditEntry, Profile
 from diagnostics.accounts.profiles import NOTICE_DISMISSED, profile_of, remember
 from diagnostics.settings.forms import AccountForm, ProfileForm
-from diagnostics.web.access import ConsoleRequest, member_action, member_form, own_page, user_of
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import (
+    ConsoleRequest,
+    member_action,
+    member_form,
+    own_page,
+    respond,
+    user_of,
+)
 
 
 @require_POST

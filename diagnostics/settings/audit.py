@@ -11,7 +11,7 @@ from diagnostics.accounts.models import AuditEntry
 from diagnostics.figures import plural, read_number
 from diagnostics.rest.exporting import write_csv_file, write_json_lines
 from diagnostics.settings.frame import settings_page, show
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.web.pages import ConsoleRequest
 from failsoft.json_values import JSON
 
 PAGE = 50

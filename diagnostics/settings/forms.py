@@ -10,8 +10,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Profile, Project
 from diagnostics.ingest.models import Quota
 from diagnostics.redaction.fields import RedactedFormField
-from diagnostics.web.edit_forms import EditForm
-from diagnostics.web.local_times import ZoneField
+from diagnostics.web.edit_forms import EditForm, ZoneField
 from failsoft.redaction.re2_search import BadPatternError, compile_pattern
 
 SCOPES = {

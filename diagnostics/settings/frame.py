@@ -16,15 +16,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from diagnostics.accounts.models import Membership
 from diagnostics.outbound.credentials import WorkingKeyError, seal, unseal
-from diagnostics.web.access import (
+from diagnostics.web.pages import (
     ConsoleRequest,
     ConsoleView,
     frame_of,
     may_administer,
     member_view,
+    respond,
     role_of,
 )
-from diagnostics.web.pages import respond
 
 P = ParamSpec("P")
 ADMINS_NAMED = 5

@@ -28,9 +28,8 @@ from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.views import TEST_SOURCE
 from diagnostics.settings.frame import keep_once, require_proof, settings_action, take_once, unkept
 from diagnostics.store.models import Event
-from diagnostics.web.access import ConsoleRequest, may_administer, member_form, user_of
 from diagnostics.web.charts.marks import Tone
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, may_administer, member_form, respond, user_of
 from failsoft import VERSION
 from failsoft.events import EventKind
 from failsoft.json_values import JSON

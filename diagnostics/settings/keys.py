@@ -21,7 +21,7 @@ from diagnostics.settings.frame import (
     take_once,
     unkept,
 )
-from diagnostics.web.access import ConsoleRequest, user_of
+from diagnostics.web.pages import ConsoleRequest, user_of
 
 MOST_KEYS = 200
 PAGE = "settings_keys"

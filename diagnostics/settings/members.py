@@ -34,7 +34,7 @@ from diagnostics.settings.frame import (
     take_once,
     unkept,
 )
-from diagnostics.web.access import CHOSEN, ConsoleRequest, user_of
+from diagnostics.web.pages import CHOSEN, ConsoleRequest, user_of
 
 MOST_MEMBERS = 200
 PAGE = "settings_members"

@@ -13,7 +13,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.prices.models import Price
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.settings.frame import settings_action, settings_form, show
-from diagnostics.web.access import ConsoleRequest, user_of
+from diagnostics.web.pages import ConsoleRequest, user_of
 
 MOST_SHOWN = 200
 DEAREST = 100_000

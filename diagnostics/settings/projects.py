@@ -22,7 +22,7 @@ from diagnostics.redaction.redactor import redact
 from diagnostics.settings.forms import ProjectForm, QuotaForm
 from diagnostics.settings.frame import settings_form, settings_page, show
 from diagnostics.store.retention import daily_growth_bytes, storage_sizes
-from diagnostics.web.access import CHOSEN, ConsoleRequest, member_page, memberships_of, user_of
+from diagnostics.web.pages import CHOSEN, ConsoleRequest, member_page, memberships_of, user_of
 
 
 @member_page

@@ -15,8 +15,7 @@ from diagnostics.redaction.rescrub import latest_rescrub, request_rescrub, rules
 from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.settings.forms import RedactionRuleForm
 from diagnostics.settings.frame import settings_action
-from diagnostics.web.access import ConsoleRequest, member_form
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_form, respond
 from failsoft.redaction import FAILED, Redactor
 from failsoft.redaction.re2_search import MOST_RULES, OwnRule, OwnRules
 

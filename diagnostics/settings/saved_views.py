@@ -15,8 +15,7 @@ from diagnostics.accounts.saved_views import (
     view_address,
     views_for,
 )
-from diagnostics.web.access import ConsoleRequest, member_action, member_page, own_page
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_action, member_page, own_page, respond
 
 
 @member_page

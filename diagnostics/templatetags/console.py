@@ -26,8 +26,8 @@ from diagnostics.alerting.wording import scope_words
 from diagnostics.failures.excerpt import Piece
 from diagnostics.figures import write_moment
 from diagnostics.selection.query_language import write_term
-from diagnostics.web.access import OF_PAGE, chosen_project, draft_of, memberships_of
 from diagnostics.web.navigation import DATA, MAIN, MORE, SETTINGS
+from diagnostics.web.pages import OF_PAGE, chosen_project, draft_of, memberships_of
 from failsoft import VERSION
 
 register = template.Library()

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding

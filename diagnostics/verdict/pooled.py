@@ -14,8 +14,7 @@ from itertools import chain, pairwise
 from math import log, log1p
 
 from diagnostics.analysis.detectors.onset import Background, CountedStretch, find_onset
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
 from diagnostics.verdict.curves import Curves, Stretch, noise_before

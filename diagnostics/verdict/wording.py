@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
+from diagnostics.analysis.series import SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.analysis.status import SeriesState
 from diagnostics.figures import all_of, plural, rate_percent, write_moment
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding

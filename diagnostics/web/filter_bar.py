@@ -16,11 +16,19 @@ from django.urls import reverse
 from diagnostics.accounts.saved_views import PAGES, view_address, views_for
 from diagnostics.figures import shorten
 from diagnostics.selection.conditions import known_values
-from diagnostics.selection.fields import FIELDS, NULLABLE, OUTCOMES, SERVED, SHORTEST, UNKNOWN
+from diagnostics.selection.fields import (
+    DEFAULT_RANGE,
+    FIELDS,
+    NULLABLE,
+    OUTCOMES,
+    RANGES,
+    SERVED,
+    SHORTEST,
+    UNKNOWN,
+)
 from diagnostics.selection.query_language import LONGEST_QUERY, write_query
-from diagnostics.selection.ranges import DEFAULT_RANGE, RANGES
 from diagnostics.selection.selection import NARROWED, NOTHING, Selection, read_selection
-from diagnostics.web.access import ConsoleRequest
+from diagnostics.web.pages import ConsoleRequest
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 
 PICKED = (

@@ -7,8 +7,7 @@ from functools import cache
 from django.conf import settings
 from django.http import HttpResponse
 
-from diagnostics.web.access import ConsoleRequest, member_page
-from diagnostics.web.pages import respond
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 from failsoft import VERSION
 
 

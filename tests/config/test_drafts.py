@@ -9,7 +9,7 @@ from django.test import Client
 
 from config.accounts import STAMPS
 from diagnostics.accounts.models import Project
-from diagnostics.web.access import DRAFT, DRAFT_CHARACTERS
+from diagnostics.web.pages import DRAFT, DRAFT_CHARACTERS
 from tests.agents.conftest import project as project
 from tests.signing import PASSWORD, join, make_person
 

@@ -44,7 +44,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("diagnostics.web.access.memberships_of", fail)
+    monkeypatch.setattr("diagnostics.web.pages.memberships_of", fail)
 
 
 @pytest.mark.parametrize("place", range(len(FAULTS)))

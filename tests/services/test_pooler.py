@@ -27,7 +27,7 @@ django.setup()
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from diagnostics.store.sql import execute_prepared
-from diagnostics.web.access import limited_statements
+from diagnostics.web.pages import limited_statements
 
 def ask(thread):
     for _ in range(20):

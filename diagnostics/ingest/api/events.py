@@ -42,7 +42,7 @@ from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, select
 from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.selection.conditions import Days, narrow, within
-from diagnostics.selection.ranges import WIDEST_RANGE
+from diagnostics.selection.fields import WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, events_of, payloads_of
 from failsoft.answered import PostedAnswer, is_answered

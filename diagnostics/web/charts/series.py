@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby
 from operator import itemgetter
 
+from diagnostics.analysis.series import SeriesOnset
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.analysis.status import SeriesOnset
 from diagnostics.figures import percent, plural
 from diagnostics.store.windows import RunBucket, ceil, floor, merged
 from diagnostics.web.charts.marks import Mark

@@ -7,8 +7,8 @@ from django.conf import LazySettings
 from django.test import Client
 
 from agents.demo import jobs, loading
-from agents.demo.models import DemoOrder
 from agents.goals.models import Goal
+from agents.jobs import DemoOrder
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.store.models import OutboxMessage

@@ -17,9 +17,9 @@ from django.urls import reverse
 
 from agents.demo.loading import load
 from agents.goals.models import Goal, PlanningStop
+from agents.jobs import PurgeOrder
 from agents.llm.model_test import try_model
 from agents.llm.models import LanguageModel, ModelCheck, Provider
-from agents.purge.models import PurgeOrder
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import details_of

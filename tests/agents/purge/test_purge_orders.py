@@ -9,8 +9,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from agents.goals.models import Goal
-from agents.jobs import QUEUE
-from agents.purge.models import PurgeOrder
+from agents.jobs import QUEUE, PurgeOrder
 from agents.purge.purging import carry_out, order_purge, reconcile_purges
 from diagnostics import clock, purge
 from diagnostics.accounts.models import AuditEntry, Project

@@ -15,7 +15,7 @@ from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
 from diagnostics.alerting.series_detectors import SeriesDetector
 from diagnostics.alerting.statuses import read_statuses
 from diagnostics.analysis.detectors.replay import ProjectDetectors
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesState
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import fold

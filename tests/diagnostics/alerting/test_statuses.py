@@ -7,8 +7,7 @@ import pytest
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.statuses import StatusSet, read_statuses
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesKey, SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.ingest.recording import record
 from diagnostics.selection.selection import Selection, read_selection

@@ -25,7 +25,7 @@ from diagnostics.alerting.statuses import (
     store_statuses,
     stored_statuses,
 )
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesState
 from diagnostics.console.api import list_series
 from diagnostics.console.now import now_context
 from diagnostics.reports.document import status_of

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.analysis.series import SeriesKey
-from diagnostics.analysis.status import (
+from diagnostics.analysis.series import (
     NO_COUNTS,
     NOTHING,
     DetectedState,
+    SeriesKey,
     SeriesOnset,
     SeriesState,
     SeriesStatus,

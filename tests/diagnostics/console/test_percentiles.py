@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diagnostics.console.call_samples import Percentiles, spread_of
+from diagnostics.console.model_story import Percentiles, spread_of
 
 
 @given(st.lists(st.integers(0, 100_000), min_size=2, max_size=300))

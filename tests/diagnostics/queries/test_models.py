@@ -12,8 +12,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.console.call_samples import sample_calls
 from diagnostics.console.comparison import Against, parts_of, sums_by_version
+from diagnostics.console.model_story import sample_calls
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price

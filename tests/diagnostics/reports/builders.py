@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 from random import Random
 from typing import Any
 
-from diagnostics.analysis.status import SeriesState
+from diagnostics.analysis.series import SeriesState
 from diagnostics.reports.document import (
     AdviceFigures,
     Degradation,

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from bench.drawn_counts import DrawnCounts
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesOnset
 from diagnostics.verdict.advice import advise
 from diagnostics.verdict.cause import CAUSES, Cause, Finding
 from diagnostics.verdict.cells import CountCell, Dimensions

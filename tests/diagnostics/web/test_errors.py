@@ -35,7 +35,7 @@ def test_broken_page_is_answered_with_it(client: Client, monkeypatch: pytest.Mon
     def broken(*_: object) -> None:
         raise RuntimeError("canary-of-the-cause")
 
-    monkeypatch.setattr("diagnostics.web.access.memberships_of", broken)
+    monkeypatch.setattr("diagnostics.web.pages.memberships_of", broken)
     client.force_login(User.objects.create(username="ann"))
     client.raise_request_exception = False
     answer = client.get("/")
@@ -53,7 +53,7 @@ def without_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A signed-in reader whose database is lost with the next query of a page."""
     client.force_login(User.objects.create(username="ann"))
     client.raise_request_exception = False
-    monkeypatch.setattr("diagnostics.web.access.memberships_of", lose_database)
+    monkeypatch.setattr("diagnostics.web.pages.memberships_of", lose_database)
     return client
 
 

@@ -19,8 +19,8 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
 from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import fold
-from diagnostics.web.access import ConsoleRequest
 from diagnostics.web.filter_bar import filter_frame, read_filters
+from diagnostics.web.pages import ConsoleRequest
 from tests.console import make_member, post_runs
 
 pytestmark = pytest.mark.django_db

@@ -1,7 +1,7 @@
 import pytest
 from django.test import RequestFactory
 
-from diagnostics.web.access import own_page
+from diagnostics.web.pages import own_page
 
 
 @pytest.mark.parametrize(

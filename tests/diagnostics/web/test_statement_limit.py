@@ -12,8 +12,8 @@ from django.test import RequestFactory
 from django_htmx.middleware import HtmxMiddleware
 
 from diagnostics.accounts.models import Project
-from diagnostics.web import access
-from diagnostics.web.access import ConsoleRequest, member_view
+from diagnostics.web import pages
+from diagnostics.web.pages import ConsoleRequest, member_view
 from tests.console import make_member
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +47,7 @@ def user() -> User:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(access, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(pages, "STATEMENT_SECONDS", 0.2)
     yield
     with suppress(Exception):
         connection.close()

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesOnset
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.charts.strips import EVIDENCE_HEIGHT, draw_evidence

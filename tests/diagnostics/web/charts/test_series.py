@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from diagnostics.analysis.status import SeriesOnset
+from diagnostics.analysis.series import SeriesOnset
 from diagnostics.store.windows import RunBucket
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import (
