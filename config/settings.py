@@ -16,8 +16,6 @@ from config.database import database_settings
 from config.logging import configure_logging
 from config.mail import mail_settings
 from config.sign_in import IDLE_MINUTES, SESSION_HOURS, sign_in_settings
-from diagnostics.constraints import choices_of
-from failsoft.retry import breaker
 
 CONFIGURATION = configuration()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -216,7 +214,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "ENUM_NAME_OVERRIDES": {
         **{name: [(word, word) for word in words] for name, words in _ENUMS.items()},
-        "BreakerStateEnum": choices_of(breaker.BreakerState),
+        "BreakerStateEnum": "agents.breakers.models.STATES",
     },
 }
 

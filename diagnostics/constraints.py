@@ -1,15 +1,38 @@
-"""Shorthands for indexes, constraints and columns; column names are separated by blanks."""
+"""What rows share: their names, and shorthands for indexes, constraints and columns.
+
+Column names are separated by blanks.
+"""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
-from django.db.models import SET_NULL, CheckConstraint, ForeignKey, Index, Q, UniqueConstraint
+from django.db.models import (
+    SET_NULL,
+    CheckConstraint,
+    ForeignKey,
+    Index,
+    Model,
+    Q,
+    UniqueConstraint,
+)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     Person = ForeignKey[User | None, User | None]
+
+
+class NamedRow(Model):
+    """A row, which the administration calls as `named` says: a format of the row itself."""
+
+    named: ClassVar[str] = "{0.name}"
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.named.format(self)
 
 
 def index(name: str, columns: str, condition: Q | None = None) -> Index:

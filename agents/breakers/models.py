@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from agents.badges import Badge
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, known, unique
+from diagnostics.constraints import NamedRow, check, choices_of, known, unique
 from diagnostics.redaction.fields import RedactedCharField
 from failsoft.retry import breaker
 
@@ -44,11 +44,13 @@ MEANINGS: Mapping[tuple[str, str], str] = {
     ("quality", "isolated"): "No retries. Close it to resume.",
     ("quality", "open"): "One attempt per goal. One goal retries after the cool-down.",
 }
+STATES = choices_of(breaker.BreakerState)
 
 
-class Breaker(models.Model):
+class Breaker(NamedRow):
     """A circuit breaker of a model's operation; `failsoft.retry.breaker` has its rules."""
 
+    named = "{0.kind} of {0.operation} at {0.provider} {0.model}"
     Kind = breaker.BreakerKind
     State = breaker.BreakerState
 
@@ -58,7 +60,7 @@ class Breaker(models.Model):
     # The node that calls: next_step, plan, actions.
     operation = models.CharField(max_length=64)
     kind = models.CharField(max_length=16, choices=choices_of(Kind))
-    state = models.CharField(max_length=16, choices=choices_of(State), default=State.CLOSED)
+    state = models.CharField(max_length=16, choices=STATES, default=State.CLOSED)
     # Why it is in this state; null until its first change.
     cause = models.CharField(max_length=32, null=True, blank=True)
     epoch = models.PositiveBigIntegerField(default=0)
@@ -89,9 +91,6 @@ class Breaker(models.Model):
                 Q(probe_until__isnull=True) | Q(state="half_open"),
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} of {self.operation} at {self.provider} {self.model}"
 
     @property
     def badge(self) -> Badge:
@@ -124,12 +123,13 @@ class Breaker(models.Model):
         return self.state == "isolated"
 
 
-class BreakerTransition(models.Model):
+class BreakerTransition(NamedRow):
     """A change of a breaker's state; written once, in the same transaction."""
 
+    named = "{0.from_state} to {0.to_state}"
     breaker = models.ForeignKey(Breaker, models.CASCADE, related_name="transitions")
-    from_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))
-    to_state = models.CharField(max_length=16, choices=choices_of(Breaker.State))
+    from_state = models.CharField(max_length=16, choices=STATES)
+    to_state = models.CharField(max_length=16, choices=STATES)
     at = models.DateTimeField()
     cause = models.CharField(max_length=32)
     # Who changed it manually; empty if it changed automatically.
@@ -146,9 +146,6 @@ class BreakerTransition(models.Model):
             ),
             check("agents_breakertransition_changes_state", ~Q(from_state=F("to_state"))),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.from_state} to {self.to_state}"
 
     @property
     def before(self) -> Badge:

@@ -12,7 +12,7 @@ from agents.fix_patterns import status
 from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape, describe
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.constraints import check, choices_of, known, unique
+from diagnostics.constraints import NamedRow, check, choices_of, known, unique
 from failsoft.events import ParseErrorType
 from failsoft.retry.answers import PlannerSchema
 
@@ -42,9 +42,10 @@ class FirstPassShare:
         return wilson_interval(self.good, self.runs) if self.runs else None
 
 
-class FixPolicy(models.Model):
+class FixPolicy(NamedRow):
     """The fix-pattern policy of a project; without a row, `auto`."""
 
+    named = "{0.mode} in {0.project}"
     Mode = status.PatternMode
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="fix_policy")
@@ -56,15 +57,14 @@ class FixPolicy(models.Model):
         verbose_name_plural = "fix policies"
         constraints = [known("agents_fixpolicy_mode_known", "mode", status.PatternMode)]
 
-    def __str__(self) -> str:
-        return f"{self.mode} in {self.project}"
 
-
-class FixPattern(models.Model):
+class FixPattern(NamedRow):
     """A kind of error and the correction that fixed it; every column is of a closed set.
 
     No column has model output: pointers contain only keys of our own schemas.
     """
+
+    named = "{0.schema} {0.code} {0.pointer}: {0.change}"
 
     class Decision(models.TextChoices):
         """An operator's decision."""
@@ -122,9 +122,6 @@ class FixPattern(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.schema} {self.code} {self.pointer}: {self.change}"
-
     # Set by `known_pattern`: they follow from the policy and the time.
     standing: status.PatternStatus
     expires_at: datetime
@@ -174,9 +171,10 @@ class FixPattern(models.Model):
         return self.standing in (status.PatternStatus.ACTIVE, status.PatternStatus.WAITING)
 
 
-class FixSuccess(models.Model):
+class FixSuccess(NamedRow):
     """A run that recovered through this correction; each run counts once."""
 
+    named = "{0.pattern_id} in {0.correlation_id}"
     pattern = models.ForeignKey(FixPattern, models.CASCADE, related_name="seen")
     correlation_id = models.CharField(max_length=200)
     at = models.DateTimeField()
@@ -184,6 +182,3 @@ class FixSuccess(models.Model):
     class Meta:
         verbose_name_plural = "fix successes"
         constraints = [unique("agents_fixsuccess_once_a_run", "pattern correlation_id")]
-
-    def __str__(self) -> str:
-        return f"{self.pattern_id} in {self.correlation_id}"

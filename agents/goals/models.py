@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from agents.goals import state
 from agents.llm.models import LanguageModel
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.store.leases import UNFINISHED, LeasedRow
 from failsoft.events import name_served
@@ -108,13 +108,14 @@ class Goal(LeasedRow):
         return self.language_model
 
 
-class Attempt(models.Model):
+class Attempt(NamedRow):
     """A model call at one node in one cycle.
 
     The row exists before the call, so that a crash cannot spend the budget twice;
     events take their id and time from it. All text is redacted.
     """
 
+    named = "{0.node} {0.cycle}.{0.attempt} of {0.goal_id}"
     State = state.AttemptState
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
@@ -165,18 +166,16 @@ class Attempt(models.Model):
             check("agents_attempt_counts_from_one", Q(attempt__gte=1)),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.node} {self.cycle}.{self.attempt} of {self.goal_id}"
-
     @property
     def served(self) -> str | None:
         """Who answered, where it is not the requested model."""
         return name_served(self.model, self.served_model, self.upstream)
 
 
-class PlanningStop(models.Model):
+class PlanningStop(NamedRow):
     """Stops planning in a project while the row exists; without a project, everywhere."""
 
+    named = "stopped since {0.at}"
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="+", null=True, db_index=False
     )
@@ -190,16 +189,14 @@ class PlanningStop(models.Model):
             unique("agents_planningstop_once", "project", nulls_distinct=False)
         ]
 
-    def __str__(self) -> str:
-        return f"stopped since {self.at}"
 
-
-class ActionBatch(models.Model):
+class ActionBatch(NamedRow):
     """The actions of a goal, stored in the transaction that applied them, so they apply once.
 
     All text is redacted. The data for an undo is in the working store under `goal:<id>`.
     """
 
+    named = "{0.toolset} {0.summary}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     goal = models.OneToOneField(Goal, models.CASCADE, related_name="action_batch")
     toolset = models.CharField(max_length=64)
@@ -219,6 +216,3 @@ class ActionBatch(models.Model):
 
     class Meta:
         verbose_name_plural = "action batches"
-
-    def __str__(self) -> str:
-        return f"{self.toolset} {self.summary}"

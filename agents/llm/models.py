@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, known, unique
+from diagnostics.constraints import NamedRow, check, choices_of, known, unique
 from diagnostics.web.charts.marks import Tone
 from failsoft.retry import policy
 
@@ -17,7 +17,7 @@ from failsoft.retry import policy
 MODEL_CHECK_WAIT = timedelta(minutes=2)
 
 
-class Provider(models.Model):
+class Provider(NamedRow):
     """An endpoint that answers prompts; its credential is a reference."""
 
     class Adapter(models.TextChoices):
@@ -51,16 +51,13 @@ class Provider(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def takes_temperature(self) -> bool:
         """Whether a temperature is sent: Anthropic's SDK no longer has this parameter."""
         return self.adapter != self.Adapter.ANTHROPIC
 
 
-class LanguageModel(models.Model):
+class LanguageModel(NamedRow):
     """A model of a provider, with the settings of its calls."""
 
     OutputMode = policy.OutputMode
@@ -100,12 +97,11 @@ class LanguageModel(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class ModelCheck(models.Model):
+class ModelCheck(NamedRow):
     """The latest test of a model; `fault` is empty if it answered."""
+
+    named = "{0.language_model_id} {0.status} {0.fault}"
 
     class Status(models.TextChoices):
         """Requested, or done."""
@@ -128,9 +124,6 @@ class ModelCheck(models.Model):
 
     class Meta:
         constraints = [known("agents_modelcheck_status_known", "status", "asked done")]
-
-    def __str__(self) -> str:
-        return f"{self.language_model_id} {self.status} {self.fault}"
 
     @property
     def badge(self) -> tuple[Tone, str]:

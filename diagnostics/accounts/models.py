@@ -6,23 +6,22 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 
 
-class Project(models.Model):
+class Project(NamedRow):
     """A tenant."""
 
     slug = models.SlugField(max_length=63, unique=True)
     name = RedactedCharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Membership(models.Model):
+class Membership(NamedRow):
     """A user's role in a project."""
+
+    named = "{0.user} in {0.project} as {0.role}"
 
     class Role(models.TextChoices):
         """What a member may do: read, act on goals, or change settings."""
@@ -42,13 +41,11 @@ class Membership(models.Model):
             known("diagnostics_membership_role_known", "role", "viewer operator admin"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.user} in {self.project} as {self.role}"
 
-
-class ApiKey(models.Model):
+class ApiKey(NamedRow):
     """The public half of `fs_<key_id>_<secret>` and the SHA-256 of the secret half."""
 
+    named = "{0.name} ({0.key_id})"
     key_id = models.CharField(max_length=32, unique=True)
     project = models.ForeignKey(Project, models.CASCADE, related_name="api_keys")
     name = RedactedCharField(max_length=200)
@@ -70,13 +67,11 @@ class ApiKey(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.name} ({self.key_id})"
 
-
-class AuditEntry(models.Model):
+class AuditEntry(NamedRow):
     """A change by a user or key; `hash` covers it and the previous entry."""
 
+    named = "{0.chain}:{0.number} {0.action}"
     # The installation's own entries lie in chain 0, a project's in the chain of its number.
     chain = models.BigIntegerField()
     number = models.BigIntegerField()
@@ -95,13 +90,11 @@ class AuditEntry(models.Model):
         db_table = "diagnostics_auditentry"
         verbose_name_plural = "audit entries"
 
-    def __str__(self) -> str:
-        return f"{self.chain}:{self.number} {self.action}"
 
-
-class Invitation(models.Model):
+class Invitation(NamedRow):
     """An invitation link, stored as the SHA-256 of its secret; `used_at` is set once."""
 
+    named = "{0.role} of {0.project_id}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="invitations", db_index=False)
     role = models.CharField(max_length=16, choices=Membership.Role)
     email = models.EmailField(blank=True, default="")
@@ -124,12 +117,11 @@ class Invitation(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.role} of {self.project_id}"
 
-
-class Profile(models.Model):
+class Profile(NamedRow):
     """Time zone and theme of a user; without a row, those of the browser."""
+
+    named = "profile of {0.user_id}"
 
     class Theme(models.TextChoices):
         """Which of the two palettes."""
@@ -148,11 +140,8 @@ class Profile(models.Model):
     class Meta:
         constraints = [known("diagnostics_profile_theme_known", "theme", "system light dark")]
 
-    def __str__(self) -> str:
-        return f"profile of {self.user_id}"
 
-
-class SavedView(models.Model):
+class SavedView(NamedRow):
     """A saved page: its URL name and query string.
 
     `query` is written as `diagnostics.selection.selection.Selection.query` writes it. Its
@@ -173,6 +162,3 @@ class SavedView(models.Model):
             unique("diagnostics_savedview_name_once_an_owner", "project owner name"),
             check("diagnostics_savedview_is_named", ~Q(name="")),
         ]
-
-    def __str__(self) -> str:
-        return self.name

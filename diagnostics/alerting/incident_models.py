@@ -10,7 +10,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertRule, AlertState
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, choices_of, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -35,9 +35,10 @@ class IncidentCause(models.TextChoices):
     OTHER = "other", "something else"
 
 
-class Incident(models.Model):
+class Incident(NamedRow):
     """Slices that fired together and have one verdict; open until all are resolved."""
 
+    named = "{0.title}"
     State, Cause = IncidentState, IncidentCause
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="incidents", db_index=False)
@@ -91,9 +92,6 @@ class Incident(models.Model):
             index("diagnostics_incident_open", "project", Q(cleared_at__isnull=True)),
         ]
 
-    def __str__(self) -> str:
-        return self.title
-
     @property
     def latest_verdict(self) -> dict[str, Any]:
         """The latest verdict that says what degrades; that of the fire until one is known.
@@ -125,9 +123,10 @@ def _names(verdict: Mapping[str, Any]) -> bool:
     return bool(verdict.get("since") or (verdict.get("told") or {}).get("since"))
 
 
-class IncidentSlice(models.Model):
+class IncidentSlice(NamedRow):
     """A slice of a rule in an incident, from fire to end."""
 
+    named = "{0.slice} since {0.onset:%Y-%m-%d %H:%M}"
     incident = models.ForeignKey(Incident, models.CASCADE, related_name="slices")
     state = models.ForeignKey(AlertState, models.CASCADE, related_name="incidents")
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="incident_slices")
@@ -151,9 +150,6 @@ class IncidentSlice(models.Model):
             known("diagnostics_incidentslice_severity_known", "severity", Severity),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.slice} since {self.onset:%Y-%m-%d %H:%M}"
-
 
 class TransitionKind(models.TextChoices):
     FIRED = "fired"
@@ -169,9 +165,10 @@ class TransitionKind(models.TextChoices):
     REOPENED = "reopened"
 
 
-class Transition(models.Model):
+class Transition(NamedRow):
     """A state change of an incident; written once, in the same transaction."""
 
+    named = "{0.kind} {0.at:%Y-%m-%d %H:%M}"
     Kind = TransitionKind
 
     incident = models.ForeignKey(
@@ -199,9 +196,6 @@ class Transition(models.Model):
             known("diagnostics_transition_severity_known", "severity", Severity),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"
-
 
 class NoteKind(models.TextChoices):
     COMMENT = "comment"
@@ -210,9 +204,10 @@ class NoteKind(models.TextChoices):
     SILENCED = "silenced"
 
 
-class IncidentNote(models.Model):
+class IncidentNote(NamedRow):
     """A comment by a person in an incident's timeline."""
 
+    named = "{0.kind} {0.at:%Y-%m-%d %H:%M}"
     Kind = NoteKind
 
     incident = models.ForeignKey(Incident, models.CASCADE, related_name="notes")
@@ -224,6 +219,3 @@ class IncidentNote(models.Model):
 
     class Meta:
         constraints = [known("diagnostics_incidentnote_kind_known", "kind", NoteKind)]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.at:%Y-%m-%d %H:%M}"

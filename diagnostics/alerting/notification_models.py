@@ -1,6 +1,8 @@
 """Rows of channels and of what each was sent."""
 
 import uuid
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from django.db import models
 from django.db.models import Q
@@ -9,7 +11,7 @@ from django.db.models.functions import Now
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.states import Severity
-from diagnostics.constraints import check, choices_of, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.web.charts.marks import Tone
 
@@ -20,7 +22,7 @@ class ChannelKind(models.TextChoices):
     CHAT = "chat", "chat or paging service"
 
 
-class Channel(models.Model):
+class Channel(NamedRow):
     """A way to reach people, with its schedule and limits.
 
     Its secrets (the address of a webhook or service, the signing secrets) are
@@ -88,9 +90,6 @@ class Channel(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
     @property
     def badge(self) -> tuple[Tone, str]:
         if not self.enabled:
@@ -100,6 +99,15 @@ class Channel(models.Model):
         if self.last_error:
             return "warn", "refused in part"
         return ("good", "works") if self.last_sent_at else ("quiet", "never sent")
+
+    def is_in_quiet_hours(self, at: datetime) -> bool:
+        """Whether a moment lies in its quiet hours, without their end; some cross midnight."""
+        if self.quiet_from is None or self.quiet_to is None:
+            return False
+        local = at.astimezone(ZoneInfo(self.zone)).time()
+        if self.quiet_from <= self.quiet_to:
+            return self.quiet_from <= local < self.quiet_to
+        return local >= self.quiet_from or local < self.quiet_to
 
 
 class NotificationReason(models.TextChoices):
@@ -124,13 +132,14 @@ class NotificationState(models.TextChoices):
     DIGESTED = "digested"
 
 
-class Notification(models.Model):
+class Notification(NamedRow):
     """A message to a channel: recorded exactly once, delivered at least once.
 
     `key` is sent with every delivery (Message-ID, webhook-id), so that a receiver
     can deduplicate.
     """
 
+    named = "{0.reason} to {0.channel_id}: {0.state}"
     Reason = NotificationReason
 
     State = NotificationState
@@ -202,6 +211,3 @@ class Notification(models.Model):
             # Read by the banner of every page: failures nobody has looked at.
             index("diagnostics_notif_failed", "project", Q(state="failed", seen_at__isnull=True)),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.reason} to {self.channel_id}: {self.state}"

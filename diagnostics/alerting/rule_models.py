@@ -18,12 +18,12 @@ from diagnostics.alerting.states import (
     NoData,
     Severity,
 )
-from diagnostics.constraints import check, choices_of, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from diagnostics.selection.selection import keeps_all
 
 
-class AlertRule(models.Model):
+class AlertRule(NamedRow):
     """An alert rule: scope, signal, detector, timing, and whom to notify."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="alert_rules")
@@ -85,13 +85,11 @@ class AlertRule(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class AlertState(models.Model):
+class AlertState(NamedRow):
     """The state of one slice of a rule, including the detector's."""
 
+    named = "{0.state}: {0.slice}"
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="states")
     # The values of the rule's group_by: {"provider": "acme", "model": "m-1"}.
     slice = models.JSONField(default=dict)
@@ -113,13 +111,11 @@ class AlertState(models.Model):
             known("diagnostics_alertstate_state_known", "state", AlertPhase),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.state}: {self.slice}"
 
-
-class Evaluation(models.Model):
+class Evaluation(NamedRow):
     """The result of one evaluation of one slice; kept for some weeks."""
 
+    named = "{0.slot:%Y-%m-%d %H:%M} {0.verdict} {0.k}/{0.n}"
     state = models.ForeignKey(
         AlertState, models.CASCADE, related_name="evaluations", db_index=False
     )
@@ -147,25 +143,21 @@ class Evaluation(models.Model):
             index("diagnostics_evaluation_age", "slot")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.slot:%Y-%m-%d %H:%M} {self.verdict} {self.k}/{self.n}"
 
-
-class RuleDay(models.Model):
+class RuleDay(NamedRow):
     """How often the slices of a rule were evaluated on one day (UTC); kept for 90 days."""
 
+    named = "{0.day}: {0.evaluations}"
     pk = models.CompositePrimaryKey("rule", "day")
     rule = models.ForeignKey(AlertRule, models.CASCADE, related_name="days", db_index=False)
     day = models.DateField()
     evaluations = models.BigIntegerField()
 
-    def __str__(self) -> str:
-        return f"{self.day}: {self.evaluations}"
 
-
-class AlertSlot(models.Model):
+class AlertSlot(NamedRow):
     """An evaluated minute of a project; inserting the row claims the minute."""
 
+    named = "{0.slot:%Y-%m-%d %H:%M}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     slot = models.DateTimeField()
     at = models.DateTimeField()
@@ -181,9 +173,6 @@ class AlertSlot(models.Model):
             # Read by the purge, oldest first.
             index("diagnostics_alertslot_age", "slot")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.slot:%Y-%m-%d %H:%M}"
 
 
 class Silence(models.Model):

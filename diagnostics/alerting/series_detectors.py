@@ -51,6 +51,7 @@ from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fi
 from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
 from diagnostics.analysis.series import DetectedState, SeriesKey, SeriesOnset
+from diagnostics.constraints import NamedRow
 from diagnostics.queries.busiest import choose_series
 from diagnostics.selection.query_language import Query, Term, write_query
 from diagnostics.store.models import Series
@@ -68,9 +69,10 @@ MOST_PRIMED = 50
 """Detectors that begin in one minute, in a fraction of the time that a turn has."""
 
 
-class SeriesDetector(models.Model):
+class SeriesDetector(NamedRow):
     """The detector of a series: what it remembers, and its latest alarms."""
 
+    named = "{0.at:%Y-%m-%d %H:%M}"
     series = models.OneToOneField(
         Series, models.CASCADE, primary_key=True, related_name="+", serialize=False
     )
@@ -79,9 +81,6 @@ class SeriesDetector(models.Model):
     at = models.DateTimeField()
     detector_state = models.JSONField(default=dict)
     memory = models.JSONField(default=dict)
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M}"
 
 
 def feed_slices(

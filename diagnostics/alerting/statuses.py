@@ -31,6 +31,7 @@ from diagnostics.analysis.series import (
     UnitCounts,
     status_of,
 )
+from diagnostics.constraints import NamedRow
 from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
 from diagnostics.queries.series import BASELINE_SPAN, RUNS, Counting, recent_trends, window_for
@@ -58,9 +59,10 @@ FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
 """Inputs of the judgement that are not stored."""
 
 
-class ProjectStatus(models.Model):
+class ProjectStatus(NamedRow):
     """The verdict of a project and the status of each series, as of the last evaluation."""
 
+    named = "{0.at:%Y-%m-%d %H:%M}"
     project = models.OneToOneField(
         Project, models.CASCADE, primary_key=True, related_name="+", serialize=False
     )
@@ -69,9 +71,6 @@ class ProjectStatus(models.Model):
     series = models.JSONField()
     # Series with calls that are not among the judged ones of a large project.
     left_out = models.IntegerField(default=0, db_default=0)
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import index, known, person, unique
+from diagnostics.constraints import NamedRow, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
 
 
@@ -81,9 +81,10 @@ class GroupChangeKind(models.TextChoices):
     COMMENT = "comment"
 
 
-class GroupChange(models.Model):
+class GroupChange(NamedRow):
     """A change of a group's state, or a comment, with its author."""
 
+    named = "{0.kind} #{0.group_id}"
     Kind = GroupChangeKind
 
     group = models.ForeignKey(FailureGroup, models.CASCADE, related_name="changes")
@@ -95,6 +96,3 @@ class GroupChange(models.Model):
 
     class Meta:
         constraints = [known("diagnostics_groupchange_kind_known", "kind", GroupChangeKind)]
-
-    def __str__(self) -> str:
-        return f"{self.kind} #{self.group_id}"

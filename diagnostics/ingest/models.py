@@ -7,14 +7,15 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
-from diagnostics.constraints import index, known, unique
+from diagnostics.constraints import NamedRow, index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
 from diagnostics.redaction.fields import RedactedTextField
 
 
-class AgentSchema(models.Model):
+class AgentSchema(NamedRow):
     """A version of a node's schema; versions are immutable, and one is current."""
 
+    named = "{0.node} {0.version}"
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="agent_schemas", db_index=False
     )
@@ -36,17 +37,15 @@ class AgentSchema(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.node} {self.version}"
 
-
-class SpanVerdict(models.Model):
+class SpanVerdict(NamedRow):
     """A call's answer from a log record that arrived before the span of the call.
 
     `content` is the redacted event as far as it is known, without the text of the answer. A row
     lives for minutes: its span takes it, or it becomes an event of its own.
     """
 
+    named = "{0.trace_id}/{0.span_id}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
@@ -63,16 +62,14 @@ class SpanVerdict(models.Model):
             index("diagnostics_spanverdict_age", "received_at")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.trace_id}/{self.span_id}"
 
-
-class SpanCall(models.Model):
+class SpanCall(NamedRow):
     """A span of the last day that reported a model call, and its event.
 
     Texts of the sender are stored as keys, for comparison only.
     """
 
+    named = "{0.trace_id}/{0.span_id}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
@@ -102,16 +99,14 @@ class SpanCall(models.Model):
             index("diagnostics_spancall_age", "received_at"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.trace_id}/{self.span_id}"
 
-
-class UnplacedCall(models.Model):
+class UnplacedCall(NamedRow):
     """An event of a span without an attempt number, or the end of run derived from it.
 
     A row is kept for a day, in which a late span can still change the run.
     """
 
+    named = "{0.correlation_id} {0.event_id}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     correlation_id = models.TextField()
     event_id = models.UUIDField()
@@ -137,13 +132,11 @@ class UnplacedCall(models.Model):
             index("diagnostics_unplacedcall_age", "received_at"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.correlation_id} {self.event_id}"
 
-
-class AgentSpan(models.Model):
+class AgentSpan(NamedRow):
     """A call of an agent, within which attempts are counted. A row is kept for a day."""
 
+    named = "{0.trace_id} {0.span_id}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     trace_id = models.CharField(max_length=32)
     span_id = models.CharField(max_length=16)
@@ -161,13 +154,11 @@ class AgentSpan(models.Model):
             index("diagnostics_agentspan_age", "received_at")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.trace_id} {self.span_id}"
 
-
-class Deploy(models.Model):
+class Deploy(NamedRow):
     """A change of a release, prompt, schema or validator, or an observed change of the answerer."""
 
+    named = "{0.kind} {0.version}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="deploys", db_index=False)
     at = models.DateTimeField()
     kind = models.CharField(
@@ -199,13 +190,11 @@ class Deploy(models.Model):
             index("diagnostics_deploy_newest", "project -at -id")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.kind} {self.version}"
 
-
-class Answerer(models.Model):
+class Answerer(NamedRow):
     """A served model, upstream or fingerprint of a model, and when it was last seen."""
 
+    named = "{0.model}: {0.value}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of environment, provider, model and kind: texts may be too long for an index.
     slot = models.UUIDField()
@@ -231,22 +220,20 @@ class Answerer(models.Model):
             index("diagnostics_answerer_age", "last_seen")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.model}: {self.value}"
-
 
 class NameKind(StrEnum):
     PROVIDER = "provider"
     MODEL = "model"
 
 
-class SeriesName(models.Model):
+class SeriesName(NamedRow):
     """The name of a provider or model in a project's series, by what its spellings share.
 
     The key is that of `diagnostics.ingest.series_names`, or a name itself that series had before
     its spellings were one name.
     """
 
+    named = "{0.key}: {0.name}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in NameKind])
     key = models.TextField()
@@ -259,13 +246,11 @@ class SeriesName(models.Model):
             known("diagnostics_seriesname_kind_known", "kind", NameKind),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.key}: {self.name}"
 
-
-class KeyMinute(models.Model):
+class KeyMinute(NamedRow):
     """Items of one key and source in one minute; the sum over all slots counts."""
 
+    named = "{0.api_key_id} {0.minute:%H:%M}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=200, blank=True, default="")
@@ -291,13 +276,11 @@ class KeyMinute(models.Model):
             unique("diagnostics_keyminute_once", "project minute api_key source slot")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.api_key_id} {self.minute:%H:%M}"
 
-
-class Quota(models.Model):
+class Quota(NamedRow):
     """The limits of a project; null means the installation's setting, 0 no limit."""
 
+    named = "quota of {0.project}"
     project = models.OneToOneField(Project, models.CASCADE, primary_key=True, related_name="quota")
     key_events_per_second = models.PositiveIntegerField(null=True, blank=True)
     key_burst_events = models.PositiveIntegerField(null=True, blank=True)
@@ -306,13 +289,11 @@ class Quota(models.Model):
     # Above this rate only a share of the previews is kept.
     spike_events_per_minute = models.PositiveIntegerField(null=True, blank=True)
 
-    def __str__(self) -> str:
-        return f"quota of {self.project}"
 
-
-class Usage(models.Model):
+class Usage(NamedRow):
     """Events of a project on a day (UTC) and in the current minute."""
 
+    named = "{0.project} on {0.day}: {0.sent}"
     pk = models.CompositePrimaryKey("project", "day")
     project = models.ForeignKey(Project, models.CASCADE, related_name="usage")
     day = models.DateField()
@@ -328,19 +309,14 @@ class Usage(models.Model):
     class Meta:
         verbose_name_plural = "usage"
 
-    def __str__(self) -> str:
-        return f"{self.project} on {self.day}: {self.sent}"
 
-
-class KeyBucket(models.Model):
+class KeyBucket(NamedRow):
     """The token bucket of a key, shared by all processes."""
 
+    named = "bucket of {0.api_key}"
     api_key = models.OneToOneField(ApiKey, models.CASCADE, primary_key=True, related_name="bucket")
     tokens = models.FloatField()
     refilled_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"bucket of {self.api_key}"
 
 
 class Reject(models.Model):

@@ -5,7 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, known, unique
+from diagnostics.constraints import NamedRow, check, known, unique
 
 
 class PriceOrigin(models.TextChoices):
@@ -15,9 +15,10 @@ class PriceOrigin(models.TextChoices):
     LISTED = "listed"
 
 
-class Price(models.Model):
+class Price(NamedRow):
     """A custom or listed price of a model."""
 
+    named = "{0.provider}/{0.model} from {0.valid_from}"
     Origin = PriceOrigin
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="prices", db_index=False)
@@ -54,6 +55,3 @@ class Price(models.Model):
                 ),
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.provider}/{self.model} from {self.valid_from}"

@@ -15,14 +15,14 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
 from diagnostics.redaction.redactor import find_own_rules, redact_found
 from failsoft.redaction import Redact
 from failsoft.redaction.re2_search import BadPatternError, OwnRule, OwnRules
 
 
-class RedactionRule(models.Model):
+class RedactionRule(NamedRow):
     """A pattern under RE2 that is masked as `[REDACTED:kind]` in one project."""
 
     project = models.ForeignKey(
@@ -44,16 +44,15 @@ class RedactionRule(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Rescrub(models.Model):
+class Rescrub(NamedRow):
     """A run that redacts stored data again, with its progress.
 
     `stage` counts finished sources, `cursor` is the last key in the current one; both change
     in the transaction that changes the rows.
     """
+
+    named = "{0.project_id} {0.status}"
 
     class Status(models.TextChoices):
         """Waiting or in progress, finished, or failed."""
@@ -88,9 +87,6 @@ class Rescrub(models.Model):
             # Read by the settings page, newest first.
             index("diagnostics_rescrub_recent", "project -requested_at")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.project_id} {self.status}"
 
 
 logger = structlog.get_logger(__name__)

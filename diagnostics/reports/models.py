@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project, SavedView
-from diagnostics.constraints import check, index, known, person, unique
+from diagnostics.constraints import NamedRow, check, index, known, person, unique
 from diagnostics.selection.query_language import Query, write_query
 from diagnostics.selection.selection import read_selection
 
@@ -125,9 +125,10 @@ class Subscription(models.Model):
         return f"{day} at {self.at:%H:%M}, {self.zone}"
 
 
-class Report(models.Model):
+class Report(NamedRow):
     """The report of a period; created once for all identical subscriptions."""
 
+    named = "{0.subject}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     view = models.ForeignKey(SavedView, models.SET_NULL, related_name="+", null=True, blank=True)
     title = models.CharField(max_length=200)
@@ -159,9 +160,6 @@ class Report(models.Model):
             index("diagnostics_report_made", "created_at"),
         ]
 
-    def __str__(self) -> str:
-        return self.subject
-
 
 class DeliveryState(models.TextChoices):
     """Waiting is retried until sent or failed; the others are never sent."""
@@ -174,9 +172,10 @@ class DeliveryState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-class ReportDelivery(models.Model):
+class ReportDelivery(NamedRow):
     """A report to a subscription, and the delivery of its mail."""
 
+    named = "{0.state} #{0.pk}"
     State = DeliveryState
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
@@ -219,6 +218,3 @@ class ReportDelivery(models.Model):
             # Read by the purge.
             index("diagnostics_delivery_made", "created_at"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.state} #{self.pk}"

@@ -10,14 +10,15 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import index, unique
+from diagnostics.constraints import NamedRow, index, unique
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
 
-class Event(models.Model):
+class Event(NamedRow):
     """An event: about 165 bytes, without model output."""
 
+    named = "{0.name} {0.correlation_id}"
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
     event_id = models.UUIDField()
@@ -69,9 +70,6 @@ class Event(models.Model):
         managed = False
         db_table = "diagnostics_event"
 
-    def __str__(self) -> str:
-        return f"{self.name} {self.correlation_id}"
-
     @property
     def name(self) -> str:
         """The documented name, `graph.<node>.<kind>`."""
@@ -98,9 +96,10 @@ class Event(models.Model):
         return None if model == self.model else model
 
 
-class StoredEvent(models.Model):
+class StoredEvent(NamedRow):
     """A read-only event for Django's administration, which supports no composite key."""
 
+    named = "{0.node} {0.kind} {0.correlation_id}"
     event_id = models.UUIDField(primary_key=True)
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
     occurred_at = models.DateTimeField()
@@ -124,13 +123,11 @@ class StoredEvent(models.Model):
         db_table = "diagnostics_event"
         verbose_name = "event"
 
-    def __str__(self) -> str:
-        return f"{self.node} {self.kind} {self.correlation_id}"
 
-
-class EventPayload(models.Model):
+class EventPayload(NamedRow):
     """The redacted detail of a failure, or of a coerced attempt."""
 
+    named = "{0.event_id}"
     pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
     event_id = models.UUIDField()
@@ -154,13 +151,11 @@ class EventPayload(models.Model):
         managed = False
         db_table = "diagnostics_event_payload"
 
-    def __str__(self) -> str:
-        return str(self.event_id)
 
-
-class EventIdentity(models.Model):
+class EventIdentity(NamedRow):
     """Distinguishes a duplicate from a conflict when an event id is repeated."""
 
+    named = "{0.event_id}"
     pk = models.CompositePrimaryKey("project", "event_id")
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
@@ -177,13 +172,11 @@ class EventIdentity(models.Model):
             index("diagnostics_identity_age", "received_at")
         ]
 
-    def __str__(self) -> str:
-        return str(self.event_id)
 
-
-class Series(models.Model):
+class Series(NamedRow):
     """The unit of every rate: (environment, node, provider, model) of a project."""
 
+    named = "{0.provider}/{0.model} {0.node}"
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
@@ -202,13 +195,11 @@ class Series(models.Model):
             unique("diagnostics_series_once", "project key")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.provider}/{self.model} {self.node}"
 
-
-class Version(models.Model):
+class Version(NamedRow):
     """A combination of prompt version, schema, source, release, answerer, region, credential."""
 
+    named = "{0.source} {0.release} {0.prompt_version}"
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
@@ -230,13 +221,11 @@ class Version(models.Model):
             unique("diagnostics_version_once", "project key")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.source} {self.release} {self.prompt_version}"
 
-
-class Outcome(models.Model):
+class Outcome(NamedRow):
     """The runs of one minute of one series, as counted by their source."""
 
+    named = "{0.source} {0.minute:%Y-%m-%d %H:%M} #{0.sequence}"
     project = models.ForeignKey(
         "diagnostics.Project",
         models.DO_NOTHING,
@@ -277,13 +266,11 @@ class Outcome(models.Model):
             index("diagnostics_outcome_age", "minute")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.source} {self.minute:%Y-%m-%d %H:%M} #{self.sequence}"
 
-
-class OutboxMessage(models.Model):
+class OutboxMessage(NamedRow):
     """A task to enqueue; the row is authoritative, the message a hint."""
 
+    named = "{0.task} #{0.pk}"
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", null=True, blank=True
     )
@@ -304,11 +291,8 @@ class OutboxMessage(models.Model):
             index("diagnostics_outbox_sent", "sent_at", Q(sent_at__isnull=False)),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.task} #{self.pk}"
 
-
-class Heartbeat(models.Model):
+class Heartbeat(NamedRow):
     """One row per part: `beat` when a slot was sent, `worker` when one was executed.
 
     `queue:<name>` when a worker of that queue took a mark, `drained:<name>` the time in the latest
@@ -319,9 +303,6 @@ class Heartbeat(models.Model):
     name = models.CharField(max_length=64, primary_key=True)
     at = models.DateTimeField()
 
-    def __str__(self) -> str:
-        return self.name
-
     @staticmethod
     def note(at: datetime, *names: str) -> None:
         """Record the time of parts in one statement; sorted, as others may write them, too."""
@@ -331,9 +312,10 @@ class Heartbeat(models.Model):
         )
 
 
-class ProjectTurn(models.Model):
+class ProjectTurn(NamedRow):
     """The latest turn of a project in the work of every minute, and what was passed over."""
 
+    named = "{0.minute:%Y-%m-%d %H:%M}"
     project = models.OneToOneField(
         "diagnostics.Project", models.CASCADE, primary_key=True, related_name="turn"
     )
@@ -344,9 +326,6 @@ class ProjectTurn(models.Model):
     # When all was last done in time, and what has not been since.
     judged_at = models.DateTimeField(null=True)
     passed_over = ArrayField(models.TextField(), default=list)
-
-    def __str__(self) -> str:
-        return f"{self.minute:%Y-%m-%d %H:%M}"
 
 
 EVALUATOR = "evaluator"

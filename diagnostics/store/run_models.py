@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Case, Q, Value, When
 
-from diagnostics.constraints import index, known, unique
+from diagnostics.constraints import NamedRow, index, known, unique
 
 
 class RunOutcome(models.TextChoices):
@@ -18,13 +18,14 @@ class RunOutcome(models.TextChoices):
     OPEN = "open"
 
 
-class AgentRun(models.Model):
+class AgentRun(NamedRow):
     """Everything an agent did for one correlation id, aggregated from its events.
 
     It is written by the same statement as the events (record_events.sql), and rebuilt from them
     after events were deleted or changed (diagnostics.store.runs).
     """
 
+    named = "{0.correlation_id}"
     Outcome = RunOutcome
 
     pk = models.CompositePrimaryKey("project", "correlation_id")
@@ -93,9 +94,6 @@ class AgentRun(models.Model):
             index("diagnostics_agentrun_due", "settles_at", Q(settles_at__isnull=False)),
         ]
 
-    def __str__(self) -> str:
-        return self.correlation_id
-
 
 class AssessedAs(models.TextChoices):
     """The verdict of a user or evaluator on an answer."""
@@ -104,12 +102,13 @@ class AssessedAs(models.TextChoices):
     BAD = "bad"
 
 
-class Assessment(models.Model):
+class Assessment(NamedRow):
     """A later rating of a run's answer by a user or evaluator; the latest of each judge.
 
     Joined to its run on read, since the run may arrive later.
     """
 
+    named = "{0.correlation_id}: {0.verdict} by {0.source}"
     project = models.ForeignKey(
         "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
     )
@@ -141,6 +140,3 @@ class Assessment(models.Model):
             # Read by the purge.
             index("diagnostics_assessment_age", "received_at"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.correlation_id}: {self.verdict} by {self.source}"

@@ -5,17 +5,19 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, index, known, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, unique
 from failsoft.completion import verdicts
 from plans.models.run import Run
 
 
-class CompletionCheck(models.Model):
+class CompletionCheck(NamedRow):
     """A check of one iteration; the row exists before the checker is called.
 
     A check whose worker died stays `interrupted` and is repeated under a new id, so
     that a late answer of the first checker cannot decide. All text is redacted.
     """
+
+    named = "check {0.iteration} of {0.owner}"
 
     class State(models.TextChoices):
         RUNNING = "running"
@@ -94,6 +96,3 @@ class CompletionCheck(models.Model):
             ),
             known("plans_check_decision_known", "decision", verdicts.CheckDecision, or_null=True),
         ]
-
-    def __str__(self) -> str:
-        return f"check {self.iteration} of {self.owner}"

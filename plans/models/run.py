@@ -12,7 +12,7 @@ from django.utils.functional import cached_property
 from psycopg.types.json import Json
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, choices_of, index, known, unique
+from diagnostics.constraints import NamedRow, check, choices_of, index, known, unique
 from diagnostics.store.leases import UNFINISHED, LeasedRow
 from failsoft.plans import contract
 
@@ -218,9 +218,10 @@ def owner_of(row: Owner) -> str:
     return f"{type(row).__name__.lower()}:{row.pk}"
 
 
-class WorkingItem(models.Model):
+class WorkingItem(NamedRow):
     """An encrypted value of an owner such as `goal:<id>` or `run:<id>`."""
 
+    named = "{0.owner} {0.name}"
     project = models.ForeignKey(Project, models.CASCADE, related_name="+")
     owner = models.CharField(max_length=80)
     name = models.CharField(max_length=200)
@@ -235,6 +236,3 @@ class WorkingItem(models.Model):
             # Read by the purge of what has expired.
             index("plans_working_item_expiry", "expires_at", Q(expires_at__isnull=False))
         ]
-
-    def __str__(self) -> str:
-        return f"{self.owner} {self.name}"

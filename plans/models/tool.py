@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import unique
+from diagnostics.constraints import NamedRow, unique
 
 TOOL_NAME_CHARACTERS = 64
 SERVER_NAME_CHARACTERS = 30
@@ -31,9 +31,10 @@ class ProjectToolPolicy(models.Model):
         return f"{self.tool} {'allowed' if self.allowed else 'not allowed'}"
 
 
-class ToolSlot(models.Model):
+class ToolSlot(NamedRow):
     """A concurrency slot of a tool, free or held until its lease ends."""
 
+    named = "{0.tool} {0.number}"
     tool = models.CharField(max_length=TOOL_NAME_CHARACTERS)
     number = models.PositiveIntegerField()
     holder = models.UUIDField(null=True, blank=True)
@@ -42,11 +43,8 @@ class ToolSlot(models.Model):
     class Meta:
         constraints = [unique("plans_tool_slot_once", "tool number")]
 
-    def __str__(self) -> str:
-        return f"{self.tool} {self.number}"
 
-
-class McpServer(models.Model):
+class McpServer(NamedRow):
     """The last known health of a configured MCP server."""
 
     name = models.CharField(max_length=SERVER_NAME_CHARACTERS, unique=True)
@@ -65,11 +63,8 @@ class McpServer(models.Model):
     class Meta:
         verbose_name = "MCP server"
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class McpTool(models.Model):
+class McpTool(NamedRow):
     """A discovered tool of an MCP server; `name` is its name in plans."""
 
     server = models.ForeignKey(McpServer, models.CASCADE, related_name="tools")
@@ -85,6 +80,3 @@ class McpTool(models.Model):
     class Meta:
         ordering = ["name"]
         verbose_name = "MCP tool"
-
-    def __str__(self) -> str:
-        return self.name
