@@ -16,7 +16,7 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
-from diagnostics.alerting.routing import Listener, Occasion, QuietHours, RoutingResult, decide
+from diagnostics.alerting.states import rank
 from diagnostics.store.outbox import enqueue
 
 REASONS: Mapping[str, Reason] = {
@@ -33,8 +33,11 @@ QUEUE = "notify"
 HOUR = timedelta(hours=1)
 SILENCED = "a silence covers it"
 BY_HAND = "a person resolved it"
+QUIET_HOURS = "quiet hours"
+"""What is suppressed by them begins with this, and is sent when they are over."""
+State = Notification.State
 # Some addresses may have what was given up for others.
-HEARD = Q(state=Notification.State.QUEUED) | Q(sent_at__isnull=False)
+HEARD = Q(state=State.QUEUED) | Q(sent_at__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +88,13 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
         for channel in channels
     ]
     for row in rows:
-        if row.state == RoutingResult.DIGESTED:
+        if row.state == State.DIGESTED:
             row.digest = _open_digest(row)
     Notification.objects.bulk_create(rows, ignore_conflicts=True)
     # What was there already is not written again.
     kept = Notification.objects.filter(key__in=[row.key for row in rows])
     written = list(kept.order_by("pk"))
-    if any(row.state != Notification.State.SUPPRESSED for row in written):
+    if any(row.state != State.SUPPRESSED for row in written):
         enqueue(TASK, {}, QUEUE, notice.incident.project_id)
     return written
 
@@ -114,10 +117,40 @@ def project_channels(project_id: int, ids: Collection[int] | None = None) -> lis
     return list(rows if ids is None else rows.filter(pk__in=ids))
 
 
-def quiet_hours(channel: Channel) -> QuietHours | None:
-    if channel.quiet_from is None or channel.quiet_to is None:
-        return None
-    return QuietHours(channel.quiet_from, channel.quiet_to, channel.zone)
+def decide(
+    notice: Notice, channel: Channel, sent_in_hour: int, alerts: int | None
+) -> tuple[State, str]:
+    """Return what becomes of a notification, and why unless it is queued.
+
+    `alerts` is how often the channel was notified of the incident outside a digest; None: never.
+
+    1. A recovery goes to the channels that were notified of the incident, and to no other; what
+       closes an alert is always sent, even under a silence or when a person resolved it.
+    2. What is silenced or below the channel's severity is suppressed.
+    3. So is what falls into quiet hours; it is sent after them, if the incident is still open.
+    4. Beyond a number an hour, the rest is collected in a digest.
+    """
+    closes_alert = bool(alerts) and channel.kind != Channel.Kind.EMAIL
+    if notice.reason == Reason.RECOVERED and closes_alert:
+        return State.QUEUED, ""
+    if why := _why_suppressed(notice, channel, was_notified=alerts is not None):
+        return State.SUPPRESSED, why
+    if sent_in_hour >= channel.digest_above:
+        return State.DIGESTED, f"more than {channel.digest_above} within an hour"
+    return State.QUEUED, ""
+
+
+def _why_suppressed(notice: Notice, channel: Channel, *, was_notified: bool) -> str:
+    if notice.reason == Reason.RECOVERED:
+        return notice.held_by if was_notified else "the channel was not notified of the incident"
+    if notice.held_by:
+        return notice.held_by
+    if rank(notice.severity) < rank(channel.min_severity):
+        return f"{notice.severity} is below {channel.min_severity}"
+    if channel.is_in_quiet_hours(notice.at):
+        hours = f"{channel.quiet_from:%H:%M} to {channel.quiet_to:%H:%M} {channel.zone}"
+        return f"{QUIET_HOURS}, {hours}"
+    return ""
 
 
 def queue_alone(channel: Channel, facts: Facts) -> Notification:
@@ -138,18 +171,7 @@ def queue_alone(channel: Channel, facts: Facts) -> Notification:
 def _row(
     notice: Notice, channel: Channel, facts: Facts, sent_in_hour: int, alerts: int | None
 ) -> Notification:
-    listener = Listener(
-        channel.min_severity, quiet_hours(channel), channel.digest_above, sent_in_hour
-    )
-    news = Occasion(
-        notice.severity,
-        notice.at,
-        is_recovery=notice.reason == Reason.RECOVERED,
-        was_notified=alerts is not None,
-        has_alert=bool(alerts) and channel.kind != Channel.Kind.EMAIL,
-        held_by=notice.held_by,
-    )
-    fate, why = decide(listener, news)
+    fate, why = decide(notice, channel, sent_in_hour, alerts)
     return Notification(
         project_id=notice.incident.project_id,
         channel=channel,
@@ -158,7 +180,7 @@ def _row(
         reason=notice.reason,
         round=notice.round,
         severity=notice.severity,
-        state=fate.value,
+        state=fate,
         why=why,
         facts=facts.as_json(),
         created_at=notice.at,
@@ -169,7 +191,7 @@ def _row(
 def _open_digest(row: Notification) -> Notification:
     """Return the digest of a channel that still collects, and hold it until commit."""
     collecting = Notification.objects.filter(
-        channel_id=row.channel_id, reason=Reason.DIGEST, state=Notification.State.QUEUED, tries=0
+        channel_id=row.channel_id, reason=Reason.DIGEST, state=State.QUEUED, tries=0
     )
     while True:
         digest = collecting.select_for_update().first()
@@ -203,6 +225,6 @@ def _sent_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
 
 def _notified_channels(incident: Incident) -> Mapping[int, int]:
     """Return the channels that were told of an incident, with how often outside a digest."""
-    rows = incident.notifications.exclude(state=Notification.State.SUPPRESSED)
-    alone = Count("pk", filter=~Q(state=Notification.State.DIGESTED))
+    rows = incident.notifications.exclude(state=State.SUPPRESSED)
+    alone = Count("pk", filter=~Q(state=State.DIGESTED))
     return dict(rows.values_list("channel_id").annotate(alone=alone).order_by())

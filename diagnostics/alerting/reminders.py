@@ -16,15 +16,14 @@ from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_rows import (
+    QUIET_HOURS,
     SILENCED,
     Notice,
     channels_of,
     project_channels,
     queue_alone,
-    quiet_hours,
     write_rows,
 )
-from diagnostics.alerting.routing import QUIET_HOURS
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.figures import duration
 from diagnostics.store.deadlines import try_work
@@ -85,7 +84,9 @@ def send_canaries() -> int:
     recent = Notification.objects.filter(day).values("channel")
     wanting = Channel.objects.filter(has_canary=True, enabled=True)
     due, queued = wanting.exclude(pk__in=recent), 0
-    awake = (channel for channel in due.select_related("project") if not _is_resting(channel, now))
+    awake = (
+        channel for channel in due.select_related("project") if not channel.is_in_quiet_hours(now)
+    )
     for channel in awake:
         note = "No alert: this channel receives one test message a day."
         facts = Facts(reason=Reason.CANARY, project=channel.project.name, at=now, note=note)
@@ -112,7 +113,7 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
         if channel not in further
         and (history := heard.get(channel.pk))
         and is_due_again(history, _every(channel, rules), now)
-        and not _is_resting(channel, now)
+        and not channel.is_in_quiet_hours(now)
     ]
     if not again and not further:
         return 0
@@ -182,12 +183,7 @@ def _escalation_channels(
     already = set(rows.values_list("channel_id", flat=True))
     further = project_channels(incident.project_id, wanted - already)
     # It goes on when quiet hours are over: it is written once.
-    return [channel for channel in further if not _is_resting(channel, now)]
-
-
-def _is_resting(channel: Channel, now: datetime) -> bool:
-    quiet = quiet_hours(channel)
-    return quiet is not None and quiet.cover(now)
+    return [channel for channel in further if not channel.is_in_quiet_hours(now)]
 
 
 def _histories(incidents: Iterable[Incident]) -> Mapping[int, Mapping[int, ChannelHistory]]:

@@ -5,14 +5,29 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from diagnostics.alerting.delivery import PAUSES, next_pause
+from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import APART, COLLECT, digest_due, summarise
+from diagnostics.alerting.notification_models import Channel, Notification
+from diagnostics.alerting.notification_models import NotificationReason as Reason
+from diagnostics.alerting.notification_rows import Notice, decide
 from diagnostics.alerting.reminders import ChannelHistory, is_due_again
-from diagnostics.alerting.routing import Listener, Occasion, QuietHours, RoutingResult, decide
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-NIGHT = QuietHours(time(22), time(7), "Europe/Berlin")
-OPEN = Listener("warning", None, 10, 0)
+QUIET = {"quiet_from": time(22), "quiet_to": time(7), "zone": "Europe/Berlin"}
+NIGHT = Channel(min_severity="info", **QUIET)
+OPEN, ALL = Channel(min_severity="warning"), Channel(min_severity="info")
+State = Notification.State
+
+
+def notice(
+    severity: str, at: datetime = NOON, held_by: str = "", reason: Reason = Reason.FIRED
+) -> Notice:
+    return Notice(Incident(), Transition(), reason, severity, at, held_by)
+
+
+def recovery(at: datetime = NOON, held_by: str = "") -> Notice:
+    return notice("critical", at, held_by, Reason.RECOVERED)
 
 
 @pytest.mark.parametrize(
@@ -27,92 +42,105 @@ OPEN = Listener("warning", None, 10, 0)
     ],
 )
 def test_quiet_hours_are_those_of_the_zone(at: str, quiet: bool) -> None:
-    assert NIGHT.cover(datetime.fromisoformat(at).replace(tzinfo=UTC)) is quiet
+    assert NIGHT.is_in_quiet_hours(datetime.fromisoformat(at).replace(tzinfo=UTC)) is quiet
 
 
 def test_quiet_hours_within_a_day() -> None:
-    lunch = QuietHours(time(12), time(13), "UTC")
-    assert lunch.cover(NOON)
-    assert not lunch.cover(NOON + HOUR)
+    lunch = Channel(quiet_from=time(12), quiet_to=time(13))
+    assert lunch.is_in_quiet_hours(NOON)
+    assert not lunch.is_in_quiet_hours(NOON + HOUR)
 
 
 @pytest.mark.parametrize(
-    ("listener", "news", "fate", "why"),
+    ("channel", "sent", "news", "alerts", "became", "why"),
     [
-        pytest.param(OPEN, Occasion("warning", NOON), RoutingResult.QUEUED, "", id="told"),
+        pytest.param(OPEN, 0, notice("warning"), None, State.QUEUED, "", id="told"),
         pytest.param(
-            OPEN, Occasion("info", NOON), RoutingResult.SUPPRESSED, "below warning", id="too small"
+            OPEN, 0, notice("info"), None, State.SUPPRESSED, "below warning", id="too small"
         ),
         pytest.param(
             OPEN,
-            Occasion("critical", NOON, held_by="a silence"),
-            RoutingResult.SUPPRESSED,
+            0,
+            notice("critical", held_by="a silence"),
+            None,
+            State.SUPPRESSED,
             "a silence",
             id="silenced",
         ),
         pytest.param(
-            Listener("info", NIGHT, 10, 0),
-            Occasion("critical", NOON + 10 * HOUR),
-            RoutingResult.SUPPRESSED,
-            "quiet hours",
+            NIGHT,
+            0,
+            notice("critical", NOON + 10 * HOUR),
+            None,
+            State.SUPPRESSED,
+            "quiet hours, 22:00 to 07:00 Europe/Berlin",
             id="quiet",
         ),
         pytest.param(
-            Listener("info", NIGHT, 10, 0),
-            Occasion("critical", NOON + 10 * HOUR, is_recovery=True, was_notified=True),
-            RoutingResult.QUEUED,
+            NIGHT,
+            0,
+            recovery(NOON + 10 * HOUR),
+            0,
+            State.QUEUED,
             "",
             id="a recovery closes the alert in quiet hours too",
         ),
         pytest.param(
             OPEN,
-            Occasion("critical", NOON, is_recovery=True, was_notified=True, held_by="a silence"),
-            RoutingResult.SUPPRESSED,
+            0,
+            recovery(held_by="a silence"),
+            0,
+            State.SUPPRESSED,
             "a silence",
             id="no recovery under a silence",
         ),
         pytest.param(
             OPEN,
-            Occasion("critical", NOON, is_recovery=True, has_alert=True, held_by="a silence"),
-            RoutingResult.QUEUED,
+            0,
+            recovery(held_by="a silence"),
+            1,
+            State.QUEUED,
             "",
             id="what opened an alert closes it under a silence too",
         ),
         pytest.param(
+            Channel(min_severity="info", kind=Channel.Kind.EMAIL),
+            0,
+            recovery(held_by="a silence"),
+            1,
+            State.SUPPRESSED,
+            "a silence",
+            id="a mail opened no alert",
+        ),
+        pytest.param(
             OPEN,
-            Occasion("warning", NOON, is_recovery=True),
-            RoutingResult.SUPPRESSED,
+            0,
+            recovery(),
+            None,
+            State.SUPPRESSED,
             "not notified",
             id="a recovery of what nobody heard of",
         ),
+        pytest.param(ALL, 9, notice("info"), None, State.QUEUED, "", id="the tenth of the hour"),
         pytest.param(
-            Listener("info", None, 10, 9),
-            Occasion("info", NOON),
-            RoutingResult.QUEUED,
-            "",
-            id="the tenth of the hour",
+            ALL, 10, notice("info"), None, State.DIGESTED, "more than 10", id="the eleventh"
         ),
         pytest.param(
-            Listener("info", None, 10, 10),
-            Occasion("info", NOON),
-            RoutingResult.DIGESTED,
-            "more than 10",
-            id="the eleventh",
-        ),
-        pytest.param(
-            Listener("info", None, 10, 10),
-            Occasion("info", NOON, is_recovery=True, was_notified=True, has_alert=True),
-            RoutingResult.QUEUED,
+            ALL,
+            10,
+            recovery(),
+            1,
+            State.QUEUED,
             "",
             id="what opened an alert closes it though it is the eleventh",
         ),
     ],
 )
 def test_what_a_channel_is_told(
-    listener: Listener, news: Occasion, fate: RoutingResult, why: str
+    channel: Channel, sent: int, news: Notice, alerts: int | None, became: str, why: str
 ) -> None:
-    became, reason = decide(listener, news)
-    assert became == fate
+    state, reason = decide(news, channel, sent, alerts)
+    assert state == became
     assert why in reason
 
 
