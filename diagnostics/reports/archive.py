@@ -18,7 +18,7 @@ from diagnostics.reports.document import ReportDocument, has_news
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
-from diagnostics.reports.rendering import Letter, subject_of, write_letter
+from diagnostics.reports.rendering import Letter, subject_of
 from diagnostics.reports.subscriptions import schedule_of
 from diagnostics.store.retention import delete_oldest
 
@@ -94,7 +94,7 @@ def reports_of(project_id: int) -> QuerySet[Report]:
 
 
 def letter_of(report: Report) -> Letter:
-    return write_letter(ReportDocument.model_validate(report.document))
+    return Letter(ReportDocument.model_validate(report.document))
 
 
 def mail_merge_of(letter: Letter) -> MailMerge:

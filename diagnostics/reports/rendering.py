@@ -97,6 +97,7 @@ def _whose(document: ReportDocument) -> str:
     )
 
 
+COLUMNS = ("Runs", "Degraded", "Change", "Failed calls", "First pass", "Retry cost")
 MOST_ROWS = 20
 MOST_CURVES = 4
 MOST_NAMED = 6
@@ -140,7 +141,6 @@ class Curve:
         return f"data:image/png;base64,{b64encode(self.picture).decode()}"
 
 
-@dataclass(frozen=True, slots=True)
 class Letter:
     """A report in words, ready for layout; addresses are paths.
 
@@ -148,64 +148,42 @@ class Letter:
     address; each of `incidents` a title, details and an address.
     """
 
-    document: ReportDocument
-    subject: str
-    period: str
-    tone: str
-    lead: str
-    verdict: str
-    others: Sequence[tuple[str, str]]
-    curves: Sequence[Curve]
-    columns: Sequence[str]
-    total: ModelEntry
-    models: Sequence[ModelEntry]
-    folded: Sequence[str]
-    retries: str
-    groups: Sequence[tuple[str, str, str]]
-    groups_more: str
-    incidents: Sequence[tuple[str, str, str]]
-    incident_figures: Sequence[str]
-    quality: Sequence[str]
+    columns = COLUMNS
 
-
-def write_letter(document: ReportDocument) -> Letter:
-    ranked = worst_first(document.models)
-    bad = [model for model in ranked if status_of(model) in BAD]
-    lead, verdict = _verdict(document, bad)
-    degrading = (model for model in bad if status_of(model) is SeriesState.DEGRADING)
-    # Few enough for one mail.
-    curved = [model for model in degrading if any(runs for runs, _ in model.curve)][:MOST_CURVES]
-    more_failures = plural(document.more_groups, "more failure")
-    incidents = document.incidents
-    return Letter(
-        document=document,
-        subject=subject_of(document),
-        period=_period(document),
-        tone=_tone(document, bad),
-        lead=lead,
-        verdict=verdict,
-        others=[_degradation(other, document) for other in document.others],
-        curves=[_curve(number, model, document) for number, model in enumerate(curved, 1)],
-        columns=COLUMNS,
-        total=_model_entry(document.total, "All models"),
-        models=[_model_entry(model) for model in ranked[:MOST_ROWS]],
-        folded=_summarise_remaining(ranked[MOST_ROWS:]),
-        retries=_retries(document.total),
-        groups=[
+    def __init__(self, document: ReportDocument) -> None:
+        self.document, self.subject = document, subject_of(document)
+        self.period = _period(document)
+        ranked = worst_first(document.models)
+        bad = [model for model in ranked if status_of(model) in BAD]
+        self.tone = _tone(document, bad)
+        self.lead, self.verdict = _verdict(document, bad)
+        self.others = [_degradation(other, document) for other in document.others]
+        degrading = (model for model in bad if status_of(model) is SeriesState.DEGRADING)
+        # Few enough for one mail.
+        curved = [model for model in degrading if any(runs for runs, _ in model.curve)]
+        self.curves = [
+            _curve(number, model, document) for number, model in enumerate(curved[:MOST_CURVES], 1)
+        ]
+        self.total = _model_entry(document.total, "All models")
+        self.models = [_model_entry(model) for model in ranked[:MOST_ROWS]]
+        self.folded = _summarise_remaining(ranked[MOST_ROWS:])
+        self.retries = _retries(document.total)
+        self.groups = [
             (
                 f"{group.state.capitalize()}: {group.text}",
                 f"{plural(group.seen, 'time')} in the period" if group.seen else "",
                 group.url,
             )
             for group in document.groups
-        ],
-        groups_more=f"+{more_failures}" if document.more_groups else "",
-        incidents=[_incident(incident, document) for incident in incidents.entries]
-        if incidents
-        else [],
-        incident_figures=_incident_figures(incidents),
-        quality=_quality(document.quality, document.total),
-    )
+        ]
+        more = plural(document.more_groups, "more failure")
+        self.groups_more = f"+{more}" if document.more_groups else ""
+        incidents = document.incidents
+        self.incidents = [
+            _incident(row, document) for row in (incidents.entries if incidents else ())
+        ]
+        self.incident_figures = _incident_figures(incidents)
+        self.quality = _quality(document.quality, document.total)
 
 
 def _period(document: ReportDocument) -> str:
@@ -276,9 +254,6 @@ def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[st
         f"{degradation.subject}, {part_words(share or 0.0, degradation.total, degradation.noun)}"
         f" ({baseline}){mostly}. {degradation.cause}".strip(),
     )
-
-
-COLUMNS = ("Runs", "Degraded", "Change", "Failed calls", "First pass", "Retry cost")
 
 
 def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:

@@ -19,7 +19,7 @@ from diagnostics.outbound.mail import make_message_id, render_html, render_text,
 from diagnostics.reports.archive import PERSONAL, letter_of, mail_merge_of, preview_of, reports_of
 from diagnostics.reports.forms import SubscriptionForm
 from diagnostics.reports.models import Report, ReportDelivery, Subscription
-from diagnostics.reports.rendering import Letter, write_letter
+from diagnostics.reports.rendering import Letter
 from diagnostics.reports.sending import copy_of, personal_values
 from diagnostics.reports.subscriptions import (
     MOST_A_PERSON,
@@ -137,7 +137,7 @@ def report_order(request: ConsoleRequest, number: int) -> HttpResponse:
 @member_page
 def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
     subscription = _subscription(request, number)
-    letter = write_letter(preview_of(subscription))
+    letter = Letter(preview_of(subscription))
     values = personal_values(subscription, [], clock.now())
     context = {
         "section": "reports",
@@ -154,7 +154,7 @@ def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
     """Return the mail that would be sent now, to be framed."""
     subscription = _subscription(request, number)
     values = personal_values(subscription, [], clock.now())
-    return mail_frame(write_letter(preview_of(subscription)), values)
+    return mail_frame(Letter(preview_of(subscription)), values)
 
 
 @member_action
@@ -166,7 +166,7 @@ def report_send(request: ConsoleRequest, number: int) -> HttpResponse:
         messages.error(request, "Your account has no mail address.")
         return redirect("report_preview", number)
     try:
-        mail = mail_merge_of(write_letter(preview_of(subscription)))
+        mail = mail_merge_of(Letter(preview_of(subscription)))
         message_id = make_message_id(f"preview-{get_random_string(12)}")
         copy = copy_of(mail, subscription, message_id, [], clock.now(), address)
         get_connection().send_messages([copy])

@@ -8,7 +8,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.outbound.mail import render_html
 from diagnostics.reports.archive import archive_last_days
-from diagnostics.reports.rendering import write_letter
+from diagnostics.reports.rendering import Letter
 from diagnostics.store.aggregation import fold
 from tests.browser.conftest import Open, Reader
 from tests.diagnostics.reports.builders import make_document, make_model
@@ -56,7 +56,7 @@ def test_a_person_subscribes_and_pauses(reader: Reader) -> None:
 def test_the_mail_fits_and_can_be_read(open_reader: Open, width: int, scheme: str) -> None:
     models = [make_model("provider/" + "long-name-" * 5 + str(at), 0.4) for at in range(9)]
     context = {
-        "letter": write_letter(make_document(models=models)),
+        "letter": Letter(make_document(models=models)),
         "personal": PERSONAL,
         "base_url": "https://failsoft.example",
         "is_page": True,

@@ -33,7 +33,7 @@ from diagnostics.outbound.mail import render_html, render_text
 from diagnostics.reports.archive import report_for
 from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
-from diagnostics.reports.rendering import moment_of, write_letter
+from diagnostics.reports.rendering import Letter, moment_of
 from diagnostics.store.aggregation import fold
 from diagnostics.verdict.verdicts import Verdict
 from tests.console import make_member
@@ -256,7 +256,7 @@ def _check_report(one: Watched, causes: Iterable[Verdict], now: datetime) -> Non
     subject = ReportSubject(one.project, "P", "", "weekly", period)
     document = summarise(subject, now)
     expected = {said(cause, moment_of(cause.since, document)) for cause in causes if cause.since}
-    shown = {"letter": write_letter(document), "personal": {}}
+    shown = {"letter": Letter(document), "personal": {}}
     for render in (render_text, render_html):
         assert sentences(plain(render("report", shown))) == expected
     # A model of the verdict has its onset, so that it cannot be folded away.

@@ -11,7 +11,7 @@ from django.core.mail import get_connection
 
 from diagnostics.outbound.mail import Copy, MailMerge
 from diagnostics.reports.archive import PERSONAL, mail_merge_of
-from diagnostics.reports.rendering import write_letter
+from diagnostics.reports.rendering import Letter
 from tests.diagnostics.reports.builders import make_document, make_model
 
 VALUES = {
@@ -48,7 +48,7 @@ def long_document(kind: str) -> Any:
 
 @pytest.mark.parametrize("kind", ["8bit", "quoted"])
 def test_values_stand_in_both_parts(kind: str) -> None:
-    copy = copy_to(mail_merge_of(write_letter(long_document(kind))))
+    copy = copy_to(mail_merge_of(Letter(long_document(kind))))
     assert ("quoted-printable" in copy.encoded.decode()) is (kind == "quoted")
     text, html = part(copy, "plain"), part(copy, "html")
     assert VALUES["why"] in text
@@ -59,7 +59,7 @@ def test_values_stand_in_both_parts(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["8bit", "quoted"])
 def test_the_picture_of_a_curve_comes_with_the_page_that_shows_it(kind: str) -> None:
-    copy = copy_to(mail_merge_of(write_letter(long_document(kind))))
+    copy = copy_to(mail_merge_of(Letter(long_document(kind))))
     mail_of = parsed(copy)
     related = mail_of.get_body(("related",))
     assert related is not None
@@ -77,7 +77,7 @@ def test_the_picture_of_a_curve_comes_with_the_page_that_shows_it(kind: str) -> 
 
 
 def test_two_readers_get_one_body_and_their_own_links() -> None:
-    circular = mail_merge_of(write_letter(make_document()))
+    circular = mail_merge_of(Letter(make_document()))
     first = copy_to(circular)
     other = circular.copy_for("bob@example.org", {**VALUES, "why": "Because of Bob"}, "<b@x>", {})
     assert part(first, "html").replace(
@@ -90,7 +90,7 @@ def test_two_readers_get_one_body_and_their_own_links() -> None:
 def test_s15_no_value_makes_a_header() -> None:
     models = [make_model("x\r\nBcc: a@b", 0.3)]
     document = make_document(title="x\r\nBcc: a@b", models=models)
-    circular = mail_merge_of(write_letter(document))
+    circular = mail_merge_of(Letter(document))
     copy = circular.copy_for("ann@example.org", VALUES, "<a@b>\r\nX: 1", {"X-Y": "1\r\nBcc: e@f"})
     found = parsed(copy)
     assert found["Bcc"] is None
@@ -100,13 +100,13 @@ def test_s15_no_value_makes_a_header() -> None:
 
 
 def test_s15_an_address_that_is_more_than_one_is_refused() -> None:
-    circular = mail_merge_of(write_letter(make_document()))
+    circular = mail_merge_of(Letter(make_document()))
     with pytest.raises(ValueError, match="Invalid address"):
         copy_to(circular, "ann@example.org\r\nBcc: c@d")
 
 
 def test_a_copy_goes_through_any_backend(capsys: pytest.CaptureFixture[str]) -> None:
-    copy = copy_to(mail_merge_of(write_letter(make_document())))
+    copy = copy_to(mail_merge_of(Letter(make_document())))
     get_connection("django.core.mail.backends.console.EmailBackend").send_messages([copy])
     assert "claude-haiku" in capsys.readouterr().out
     copy.send()
@@ -114,7 +114,7 @@ def test_a_copy_goes_through_any_backend(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_every_personal_name_is_in_the_templates() -> None:
-    circular = mail_merge_of(write_letter(make_document()))
+    circular = mail_merge_of(Letter(make_document()))
     values = {name: f"value-of-{name}" for name in PERSONAL}
     copy = circular.copy_for("a@b", values, "<a@b>", {})
     for value in values.values():

@@ -14,7 +14,7 @@ from diagnostics.reports.document import (
     name_of,
     status_of,
 )
-from diagnostics.reports.rendering import moment_of, subject_of, write_letter
+from diagnostics.reports.rendering import Letter, moment_of, subject_of
 from tests.diagnostics.reports.builders import UNTIL, make_document, make_model
 
 CALM: dict[str, Any] = {
@@ -89,15 +89,15 @@ def test_a_day_of_another_length_says_so() -> None:
         last=date(2026, 3, 29),
         degradation=None,
     )
-    period = write_letter(made).period
+    period = Letter(made).period
     assert period == "Sun 29 Mar 2026 (23 hours: the clocks changed), Europe/Berlin"
 
 
 def test_the_table_has_every_model_up_to_twenty_the_worst_first() -> None:
-    letter = write_letter(make_document(20))
+    letter = Letter(make_document(20))
     assert letter.models[0].name == "anthropic/claude-haiku"
     assert (len(letter.models), letter.folded) == (20, [])
-    (folded,) = write_letter(make_document(40)).folded
+    (folded,) = Letter(make_document(40)).folded
     assert folded.startswith("20 more models within baseline over the whole period: ")
     assert folded.endswith(" and 14 more.")
 
@@ -113,16 +113,16 @@ def test_a_model_of_the_verdict_or_an_incident_is_never_folded_into_the_baseline
     rest = [make_model(f"m/{at}", 0.07) for at in range(24)]
     calm = make_model("anthropic/claude-haiku-4", **CALM_WEEK)
     made = make_document(models=[*rest, calm.model_copy(update=news)])
-    letter = write_letter(made)
+    letter = Letter(made)
     assert letter.models[0].name == "anthropic/claude-haiku-4"
     assert letter.models[0].state == ("degrading" if "since" in news else "ok · 1 incident")
     assert not any("haiku" in line for line in letter.folded)
-    assert "haiku" in str(write_letter(make_document(models=[*rest, calm])).folded)
+    assert "haiku" in str(Letter(make_document(models=[*rest, calm])).folded)
 
 
 def test_beyond_twenty_the_bad_are_counted_as_bad() -> None:
     models = [make_model(f"m/{at:03}", 0.3) for at in range(200)]
-    letter = write_letter(make_document(models=models))
+    letter = Letter(make_document(models=models))
     assert len(letter.models) == 20
     assert letter.folded[0].startswith("180 more models above baseline or with an incident: ")
 
@@ -130,7 +130,7 @@ def test_beyond_twenty_the_bad_are_counted_as_bad() -> None:
 def test_few_runs_are_low_volume_whatever_their_share() -> None:
     made = make_model(runs=19, share=1.0)
     assert status_of(made) == "low_volume"
-    letter = write_letter(make_document(**{**CALM, "models": [made]}))
+    letter = Letter(make_document(**{**CALM, "models": [made]}))
     assert [entry.tone for entry in letter.models] == ["quiet"]
     assert "Too few runs" in letter.lead
 
@@ -138,13 +138,13 @@ def test_few_runs_are_low_volume_whatever_their_share() -> None:
 def test_a_degrading_model_has_a_curve_from_its_onset_on() -> None:
     begun = UNTIL - timedelta(days=2)
     named = make_model(since=begun)
-    (curve,) = write_letter(make_document(models=[named])).curves
+    (curve,) = Letter(make_document(models=[named])).curves
     assert curve.bad_from == 20
     assert (len(curve.shares), len(curve.spark)) == (28, 28)
     assert "Europe/Berlin" in curve.text
     early = named.model_copy(update={"since": UNTIL - timedelta(days=30)})
-    assert write_letter(make_document(models=[early])).curves[0].bad_from == 0
-    assert write_letter(make_document(**CALM)).curves == []
+    assert Letter(make_document(models=[early])).curves[0].bad_from == 0
+    assert Letter(make_document(**CALM)).curves == []
 
 
 def test_two_causes_are_two_sentences() -> None:
@@ -157,7 +157,7 @@ def test_two_causes_are_two_sentences() -> None:
             "cause": "Looks like our prompt co-v7.",
         }
     )
-    letter = write_letter(make_document(others=[second]))
+    letter = Letter(make_document(others=[second]))
     assert letter.lead == "Degrading since Thu 14:30 Europe/Berlin:"
     ((lead, rest),) = letter.others
     assert lead == "Degrading since Sun 21:00 Europe/Berlin:"
@@ -175,7 +175,7 @@ def test_incidents_are_listed_with_their_cause_and_how_they_ended() -> None:
     assert found is not None
     still = entry.model_copy(update={"ended_at": None, "ending": ""})
     listed = found.model_copy(update={"entries": [entry, still]})
-    over, open_one = write_letter(make_document(incidents=listed)).incidents
+    over, open_one = Letter(make_document(incidents=listed)).incidents
     assert over == (
         "acme/m-1 · critical",
         "Looks like our prompt (v7). Since Sun 00:00 Europe/Berlin, resolved by ann "
@@ -187,10 +187,10 @@ def test_incidents_are_listed_with_their_cause_and_how_they_ended() -> None:
 
 def test_money_spent_on_retries_is_said_where_prices_are_known() -> None:
     total = make_model("all models", 0.06, retry_usd=Decimal("4.1"))
-    letter = write_letter(make_document(total=total))
+    letter = Letter(make_document(total=total))
     assert letter.retries.startswith("Spent on retries: $4.10, 184")
     assert letter.total.figures[-1] == "$4.10"
-    assert write_letter(make_document()).retries.endswith("No prices are known.")
+    assert Letter(make_document()).retries.endswith("No prices are known.")
 
 
 @pytest.mark.parametrize(
@@ -228,14 +228,14 @@ def test_a_project_without_incidents_says_so() -> None:
         false_alarms=0,
         url="/",
     )
-    assert write_letter(make_document(incidents=none)).incident_figures == ["No incidents."]
+    assert Letter(make_document(incidents=none)).incident_figures == ["No incidents."]
 
 
 def test_sources_without_successes_are_named() -> None:
     quality = make_document().quality.model_copy(
         update={"without_successes": ["cron"], "silent": []}
     )
-    told = write_letter(make_document(quality=quality)).quality
+    told = Letter(make_document(quality=quality)).quality
     assert told[1].startswith("No successes reported by cron: ")
 
 
@@ -274,7 +274,7 @@ def test_s15_names_are_one_line_and_cut() -> None:
 def test_the_verdict_has_a_tone_and_a_first_half(
     changes: dict[str, Any], tone: str, said: str
 ) -> None:
-    letter = write_letter(make_document(**{**CALM, **changes} if changes else {}))
+    letter = Letter(make_document(**{**CALM, **changes} if changes else {}))
     assert (letter.tone, letter.lead) == (tone, said)
 
 
@@ -283,11 +283,11 @@ def test_incidents_that_nobody_saw_to_are_counted_only() -> None:
         count=1, open=1, acknowledged=0, acknowledge_seconds=None,
         clear_seconds=None, judged=0, false_alarms=0, url="/",
     )  # fmt: skip
-    assert write_letter(make_document(incidents=found)).incident_figures == [
+    assert Letter(make_document(incidents=found)).incident_figures == [
         "1 incident in the period, 1 open when this report was made."
     ]
 
 
 def test_without_a_source_nothing_is_said_of_denominators() -> None:
     quality = make_document().quality.model_copy(update={"sources": 0, "silent": []})
-    assert len(write_letter(make_document(quality=quality)).quality) == 1
+    assert len(Letter(make_document(quality=quality)).quality) == 1

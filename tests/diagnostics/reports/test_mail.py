@@ -8,7 +8,7 @@ import pytest
 
 from diagnostics.outbound.mail import render_html, render_text
 from diagnostics.reports.document import ReportDocument
-from diagnostics.reports.rendering import write_letter
+from diagnostics.reports.rendering import Letter
 from tests.diagnostics.reports.builders import make_document, make_model
 
 LARGEST = 30_000
@@ -45,7 +45,7 @@ class Shown(HTMLParser):
 
 def both(document: ReportDocument) -> tuple[str, str]:
     context = {
-        "letter": write_letter(document),
+        "letter": Letter(document),
         "personal": PERSONAL,
         "base_url": "https://failsoft.example",
         "subject": "Subject",
