@@ -25,7 +25,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.outbound.mail import compose
 from diagnostics.reports.archive import mail_merge_of
 from diagnostics.reports.models import Subscription
-from diagnostics.reports.rendering import write_letter
+from diagnostics.reports.rendering import Letter
 from diagnostics.reports.sending import Rendered, claim, copy_of, personal_values, prepare
 from diagnostics.reports.subscriptions import due
 from tests.diagnostics.reports.builders import make_document
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
 def make_copies(number: int) -> int:
     """Render a report of 200 models once and address it to so many; gives the bytes."""
     now = datetime.now(UTC)
-    circular = mail_merge_of(write_letter(make_document(MODELS)))
+    circular = mail_merge_of(Letter(make_document(MODELS)))
     readers = _readers(number)
     return sum(
         len(copy_of(circular, reader, f"<report-{place}@x>", [], now).encoded)
@@ -82,7 +82,7 @@ def make_plainly(number: int) -> int:
     """Word, render, inline and encode the report anew for every reader."""
     now, document, total = datetime.now(UTC), make_document(MODELS), 0
     for reader in _readers(number):
-        letter = write_letter(document)
+        letter = Letter(document)
         context = {"letter": letter, "personal": personal_values(reader, [], now)}
         made = compose(letter.subject, "report", context, [reader.address])
         total += len(made.message().as_bytes())

@@ -16,6 +16,7 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
+from diagnostics.alerting.notification_models import NotificationState as State
 from diagnostics.alerting.states import rank
 from diagnostics.store.outbox import enqueue
 
@@ -35,7 +36,6 @@ SILENCED = "a silence covers it"
 BY_HAND = "a person resolved it"
 QUIET_HOURS = "quiet hours"
 """What is suppressed by them begins with this, and is sent when they are over."""
-State = Notification.State
 # Some addresses may have what was given up for others.
 HEARD = Q(state=State.QUEUED) | Q(sent_at__isnull=False)
 

@@ -52,7 +52,7 @@ from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
 from diagnostics.analysis.series import DetectedState, SeriesKey, SeriesOnset
 from diagnostics.constraints import NamedRow
-from diagnostics.queries.busiest import choose_series
+from diagnostics.queries.series import choose_series
 from diagnostics.selection.query_language import Query, Term, write_query
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import SERIES

@@ -32,9 +32,17 @@ from diagnostics.analysis.series import (
     status_of,
 )
 from diagnostics.constraints import NamedRow
-from diagnostics.queries.busiest import choose_series, ids_of, is_large
 from diagnostics.queries.call_counts import counts_runs
-from diagnostics.queries.series import BASELINE_SPAN, RUNS, Counting, recent_trends, window_for
+from diagnostics.queries.series import (
+    BASELINE_SPAN,
+    RUNS,
+    Counting,
+    choose_series,
+    ids_of,
+    is_large,
+    recent_trends,
+    window_for,
+)
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, keeps_all

@@ -33,10 +33,9 @@ from diagnostics.analysis.series import (
     rate_series,
 )
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.queries.busiest import next_series
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.runs import NOT_ASSESSED, worse_by_series
-from diagnostics.queries.series import counts_by_series, covered_by, window_of
+from diagnostics.queries.series import counts_by_series, covered_by, next_series, window_of
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select

@@ -11,9 +11,8 @@ from django.db.models import Min, Q, QuerySet
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.deploys import observed_changes, reported_deploys
-from diagnostics.queries.busiest import ids_of
 from diagnostics.queries.call_counts import UNSAID
-from diagnostics.queries.series import window_for
+from diagnostics.queries.series import ids_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.conditions import narrow, term_params, within, write_terms
 from diagnostics.selection.query_language import Query, Term

@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
-from diagnostics.queries.busiest import choose_series, ids_of
+from diagnostics.queries.series import choose_series, ids_of
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding

@@ -12,7 +12,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.statuses import store_statuses, stored_statuses
-from diagnostics.queries import busiest
+from diagnostics.queries import series
 from diagnostics.store.aggregation import fold
 from tests.console import make_member, post_runs
 
@@ -22,8 +22,8 @@ BUSY, QUIET = [f"busy-{place}" for place in range(4)], [f"quiet-{place}" for pla
 
 @pytest.fixture
 def now(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    monkeypatch.setattr(busiest, "MOST_JUDGED", 4)
-    monkeypatch.setattr(busiest, "MOST_WORST", 1)
+    monkeypatch.setattr(series, "MOST_JUDGED", 4)
+    monkeypatch.setattr(series, "MOST_WORST", 1)
     return clock.now()
 
 
@@ -100,7 +100,7 @@ def test_a_filter_finds_a_series_that_was_left_out(project: Project, now: dateti
 
 
 def test_a_small_project_is_paged_too(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(busiest, "MOST_JUDGED", 100)
+    monkeypatch.setattr(series, "MOST_JUDGED", 100)
     project = Project.objects.create(slug="p", name="P")
     for model in QUIET:
         post_runs(project, 3, 0, now - timedelta(minutes=5), model=model)
