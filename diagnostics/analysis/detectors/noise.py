@@ -35,10 +35,9 @@ def remember_noise(known: Noise, hour: Noise) -> list[float]:
 
 def weigh_noise(own: Noise, project: Noise, pending: Sequence[Noise]) -> list[float]:
     """Return the log share of each kind: as the series, its project and what is pending tell."""
-    lent = [
-        min(max(LENT_NOISE * (total - observed), -MOST_LENT), MOST_LENT)
-        for total, observed in zip(project, own, strict=True)
-    ]
+    others = [total - observed for total, observed in zip(project, own, strict=True)]
+    best = max(others)
+    lent = [max(LENT_NOISE * (each - best), -MOST_LENT) for each in others]
     sums = [sum(weights) for weights in zip(PRIOR_NOISE, own, lent, *pending, strict=True)]
     total = log_sum(sums)
     return [
