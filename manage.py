@@ -9,23 +9,11 @@ from django.core.management import execute_from_command_line
 from django.db import DatabaseError, OperationalError, connection
 
 from config.configuration import Configuration, configuration
+from config.database import REMEDIES
 from config.runtime import data_folder
 from failsoft import VERSION
 from failsoft.json_lines import guard_terminal
 
-# What PostgreSQL refuses for a reason outside of the product, by SQLSTATE, and what helps.
-REMEDIES = {
-    "25006": "DATABASE_URL leads to a standby, or its role may only read",
-    "42501": "the role of DATABASE_URL must own the database, its schema and its tables",
-    "3F000": "the search_path of the role or the database has no schema that exists",
-    "42P01": "the tables are missing or in another schema; `manage.py migrate` creates them",
-    "42703": "the tables are those of another version; `manage.py migrate` upgrades them",
-    "53100": "free space on the database server",
-    "53200": "the database server is out of memory",
-    "53300": "all connections of the database server are in use",
-    "55P03": "another program holds a lock; end it, or raise lock_timeout of the role",
-    "57014": "raise statement_timeout of the role",
-}
 FULL_OR_READ_ONLY = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 # As a shell reports a program that Ctrl-C ended.
 INTERRUPTED = 130

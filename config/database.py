@@ -8,6 +8,36 @@ from psycopg.conninfo import conninfo_to_dict
 CONNECT_TIMEOUT_SECONDS = 10
 POOL_WAIT_SECONDS = 5
 NOWHERE = "/nonexistent/failsoft"
+# What PostgreSQL refuses for a reason outside of the product, by SQLSTATE, and what helps.
+REMEDIES = {
+    "25006": "DATABASE_URL leads to a standby, or its role may only read",
+    "42501": "the role of DATABASE_URL must own the database, its schema and its tables",
+    "3F000": "the search_path of the role or the database has no schema that exists",
+    "42P01": "the tables are missing or in another schema; `manage.py migrate` creates them",
+    "42703": "the tables are those of another version; `manage.py migrate` upgrades them",
+    "53100": "free space on the database server",
+    "53200": "the database server is out of memory",
+    "53300": "all connections of the database server are in use",
+    "55P03": "another program holds a lock; end it, or raise lock_timeout of the role",
+    "57014": "raise statement_timeout of the role",
+}
+# What libpq says of a connection that it does not get, and what it means for DATABASE_URL.
+CONNECTION_FAULTS = {
+    "Connection refused": "nothing listens at the address of DATABASE_URL",
+    "No such file": "nothing listens at the address of DATABASE_URL",
+    "resolve host": "the host of DATABASE_URL is unknown",
+    "timeout expired": "no answer in time from the address of DATABASE_URL",
+    "too many": "all connections of the database server, or of the role, are in use",
+    "connection slots": "all connections of the database server, or of the role, are in use",
+    "starting up": "the database server is starting",
+    "shutting down": "the database server is stopping",
+    "recovery": "the database server is recovering",
+    'database "': "the database of DATABASE_URL does not exist",
+    'role "': "the server refuses the role of DATABASE_URL",
+    "password": "the server refuses the role or the password of DATABASE_URL",
+    "pg_hba.conf": "the server refuses the role or the address of this machine: its pg_hba.conf",
+    "SSL": "the server's TLS is not what DATABASE_URL says: sslmode, sslrootcert",
+}
 
 
 def database_settings(url: str, pool_size: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from django.views.decorators.http import require_safe
 from agents.goals.models import Goal
 from config import ALIVE
 from config.celery import PINGED_QUEUES, app
+from config.database import CONNECTION_FAULTS, REMEDIES
 from config.local.folder import Folder
 from diagnostics import clock
 from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
@@ -58,26 +59,35 @@ def _probe_database() -> None:
     if is_ours and shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
         raise NotReadyError(f"disk full: {folder}")
     try:
+        # A new connection: a pool waits for longer than this, and then knows no reason.
+        _connect()
         _test_write()
-    except DatabaseError as error:
+    except (DatabaseError, psycopg.Error) as error:
         state = getattr(error.__cause__, "sqlstate", None)
         if state == DISK_FULL:
             place = folder if is_ours else "the database server's"
             raise NotReadyError(f"disk full: {place}") from error
         if state == READ_ONLY:
             raise NotReadyError("the database is read-only") from error
+        reasons = (CONNECTION_FAULTS[words] for words in CONNECTION_FAULTS if words in str(error))
+        if reason := REMEDIES.get(state or "") or next(reasons, None):
+            raise NotReadyError(reason) from error
         raise
 
 
 def database_answers() -> bool:
     """Whether a new connection to the database is answered within PROBE_SECONDS."""
-    parameters = {**connection.get_connection_params(), "connect_timeout": int(PROBE_SECONDS)}
     try:
-        with psycopg.connect(**parameters) as server:
-            server.execute("SELECT 1")
+        _connect()
     except psycopg.Error:
         return False
     return True
+
+
+def _connect() -> None:
+    parameters = {**connection.get_connection_params(), "connect_timeout": int(PROBE_SECONDS)}
+    with psycopg.connect(**parameters) as server:
+        server.execute("SELECT 1")
 
 
 def _test_write() -> None:

@@ -103,7 +103,7 @@ def unseal(identity: Identity, stored: bytes) -> Any:  # noqa: ANN401 - any JSON
         return json.loads(_cipher().decrypt(nonce, sealed, _bind(identity)))
     except InvalidTag:
         name = " ".join(str(part) for part in identity[1:])
-        raise WorkingKeyError(f"{name} was not encrypted with this key") from None
+        raise WorkingKeyError(f"{name} was encrypted with another FAILSOFT_WORKING_KEY") from None
 
 
 def _cipher() -> AESGCM:

@@ -3,16 +3,20 @@ import time
 from concurrent.futures import Future
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
+from django.db.utils import ConnectionHandler
 from django.test import Client
+from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 from redis import Redis
 
 from config import readiness
 from config.celery import app
+from config.database import database_settings
 from diagnostics import clock, tasks
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.notification_models import Channel, Notification
@@ -77,6 +81,34 @@ def test_a_broker_that_refuses_at_once_is_named_within_the_time_of_an_answer(
             part = readiness.PROBES["broker"]()["broker"]
             assert part == {"ok": False, "reason": reason}
             assert time.monotonic() - begin < readiness.PROBE_SECONDS
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, None),
+        ({"host": "127.0.0.1", "port": "1"}, "nothing listens at the address of DATABASE_URL"),
+        ({"host": "/nonexistent"}, "nothing listens at the address of DATABASE_URL"),
+        ({"dbname": "no such"}, "the database of DATABASE_URL does not exist"),
+        ({"user": "nobody there"}, "the server refuses the role of DATABASE_URL"),
+        ({"dbname": "postgres"}, "the tables are missing or in another schema"),
+    ],
+)
+def test_a_database_that_refuses_is_named_within_the_time_of_an_answer(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, str], reason: str | None
+) -> None:
+    own = {name: str(connection.settings_dict[name.upper()]) for name in ("host", "port", "user")}
+    url = make_conninfo(**{"dbname": connection.settings_dict["NAME"], **own, **change})
+    pooled: Any = ConnectionHandler({"default": database_settings(url, 4)})["default"]
+    monkeypatch.setattr(readiness, "connection", pooled)
+    monkeypatch.setattr(transaction, "get_connection", lambda using: pooled)
+    begin = time.monotonic()
+    part = readiness._state(readiness._probe_database)
+    assert time.monotonic() - begin < readiness.PROBE_SECONDS
+    pooled.close_pool()
+    assert part["ok"] is (reason is None)
+    assert str(part.get("reason")).startswith(str(reason))
 
 
 def beat(seconds_ago: int = 0) -> None:
