@@ -62,7 +62,11 @@ def phrases(column: str, *, instead: str = "") -> str:
     A language without the column is represented by the column `instead`.
     """
     rows = (row.get(column, row.get(instead, ())) for row in MAKERS["refusals"])
-    return "|".join(phrase for row in rows for phrase in row)
+    found = [phrase for row in rows for phrase in row]
+    # What begins with a word is tried only where one begins.
+    words = "|".join(phrase.removeprefix(r"\b") for phrase in found if phrase.startswith(r"\b"))
+    others = [phrase for phrase in found if not phrase.startswith(r"\b")]
+    return "|".join([*others, rf"\b(?:{words})"] if words else others)
 
 
 # Behind one of these, nothing belongs to an answer.

@@ -19,6 +19,14 @@ _TEMPLATES = phrases("templates")
 _EXAMPLES = re.compile(f"{phrases('examples')}|{_TEMPLATES}")
 _DISCLAIMS = re.compile(f"{phrases('disclaims')}|{_TEMPLATES}")
 _MARKUP = re.compile(r"</?[A-Za-z_][^<>\n]{0,200}>|<\|[^|\n]{0,200}\|>|(?:`{3,}|~{3,})[\w+.-]*")
+_SPEAKERS = re.compile(
+    "|".join(
+        rf"(?!{row['unless']}).{{0,40}}?(?:{row['who']}).{{0,30}}?(?:{row['gives']})"
+        for row in MAKERS["speakers"]
+    )
+)
+_CLAUSE_END = re.compile(r"[.!?,;](?=\s)|[。！？，；\n]")
+_LEAD = " \t\r\n:：*`'\"("
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)|\n\s*\n(?=\s*\S)")
 _REST = 2_000
 
@@ -42,14 +50,25 @@ def announcement(text: str, begin: int, start: int) -> ParseFault | None:
     It declines, or it announces an example.
     """
     head = _spoken(text[begin:start])
+    if not head.strip():
+        return None
     sentence = max((gap.end() for gap in _SENTENCE_END.finditer(head.rstrip())), default=0)
     example = _EXAMPLES.search(head, sentence)
-    declined = (_REFUSES if example is None else _DECLINES).search(head[:FIRST_SENTENCES])
-    if declined is not None and (example or not _DELIVERS.search(head, declined.end())):
+    at = _attribution(head) if example is None else example.start()
+    declined = (_REFUSES if at is None else _DECLINES).search(head[:FIRST_SENTENCES])
+    if declined is not None and (at is not None or not _DELIVERS.search(head, declined.end())):
         return refusal()
-    if example is not None:
-        return caused(start - len(head) + example.start(), RefusalCause.EXAMPLE)
-    return None
+    return None if at is None else caused(start - len(head) + at, RefusalCause.EXAMPLE)
+
+
+def _attribution(head: str) -> int | None:
+    """Return where the last clause of a head begins, if it gives what follows to others."""
+    lead = head.rstrip(_LEAD)
+    far = max(0, len(lead) - 300)
+    begin = max((end.end() for end in _CLAUSE_END.finditer(lead, far)), default=far)
+    clause = lead[begin:].lstrip(_LEAD)
+    is_sentence = clause[-1:] in (".", "!", "?")
+    return None if is_sentence or not _SPEAKERS.match(clause) else len(lead) - len(clause)
 
 
 def refusal() -> ParseFault:
