@@ -43,7 +43,7 @@ from diagnostics.store.windows import RunBucket
 from diagnostics.verdict.wording import SERIES_TONES, part_words, state_words
 
 CADENCE_WORDS = {"weekdays": "daily"}
-WEEK = timedelta(days=7)
+WEEK, HOUR = timedelta(days=7), timedelta(hours=1)
 LONGEST_TITLE = 60
 LONGEST_MODEL = 48
 
@@ -191,9 +191,9 @@ def _period(document: ReportDocument) -> str:
     days = f"{first:%a} {first.day} {first:%b %Y}"
     if last != first:
         days += f" to {last:%a} {last.day} {last:%b %Y}"
-    hours = round((document.until - document.since).total_seconds() / 3600)
+    hours = (document.until - document.since) / HOUR
     whole = ((last - first).days + 1) * 24
-    odd = f" ({hours} hours: the clocks changed)" if hours != whole else ""
+    odd = f" ({hours:g} hours: the clocks changed)" if hours != whole else ""
     return f"{days}{odd}, {document.zone}"
 
 

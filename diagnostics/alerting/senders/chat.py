@@ -21,7 +21,6 @@ from diagnostics.alerting.notification_facts import (
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
-from diagnostics.figures import listed
 from diagnostics.redaction.redactor import redact
 
 PROGRAM = ("-m", "diagnostics.alerting.senders.chat_process")
@@ -115,9 +114,10 @@ def body_of(facts: Facts) -> str:
     if facts.told and not facts.is_over:
         lines.insert(0, headline_of(facts))
         lines += [f"Change: {advice.text}" for advice in facts.advice]
-    names = [*facts.slices, *[""] * facts.more_slices]
-    if len(names) > 1:
-        lines.append(f"Affected: {listed(names, len(facts.slices))}")
+    if len(facts.slices) > 1:
+        # Names have commas.
+        more = [f"{facts.more_slices:,} more"] if facts.more_slices else []
+        lines.append(f"Affected: {'; '.join([*facts.slices, *more])}")
     if facts.rate and not facts.is_over:
         lines.append(f"Rate: {facts.rate.words}")
     lines += [f"{line.subject} {settings.FAILSOFT_BASE_URL}{line.path}" for line in facts.lines]

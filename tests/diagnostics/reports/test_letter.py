@@ -93,6 +93,19 @@ def test_a_day_of_another_length_says_so() -> None:
     assert period == "Sun 29 Mar 2026 (23 hours: the clocks changed), Europe/Berlin"
 
 
+def test_a_day_that_is_half_an_hour_longer_says_so() -> None:
+    made = make_document(
+        since=datetime(2026, 4, 4, 13, tzinfo=UTC),
+        until=datetime(2026, 4, 5, 13, 30, tzinfo=UTC),
+        first=date(2026, 4, 5),
+        last=date(2026, 4, 5),
+        zone="Australia/Lord_Howe",
+        degradation=None,
+    )
+    period = write_letter(made).period
+    assert period == "Sun 5 Apr 2026 (24.5 hours: the clocks changed), Australia/Lord_Howe"
+
+
 def test_the_table_has_every_model_up_to_twenty_the_worst_first() -> None:
     letter = Letter(make_document(20))
     assert letter.models[0].name == "anthropic/claude-haiku"

@@ -97,8 +97,8 @@ def test_what_a_message_lists_has_one_label(project: Project) -> None:
     assert len([line for line in lines if line.startswith("Rule:")]) == 1
     assert "          50 more" in lines
     (affected,) = [line for line in in_chat(fired) if line.startswith("Affected:")]
-    assert affected.startswith("Affected: anthropic/claude-haiku, anthropic/m-0, ")
-    assert affected.endswith(" and 50 more")
+    assert affected.startswith("Affected: anthropic/claude-haiku; anthropic/m-0; ")
+    assert affected.endswith("; 50 more")
 
 
 def test_a_chat_does_not_list_the_one_series_that_its_title_names(project: Project) -> None:
