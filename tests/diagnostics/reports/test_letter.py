@@ -102,7 +102,7 @@ def test_a_day_that_is_half_an_hour_longer_says_so() -> None:
         zone="Australia/Lord_Howe",
         degradation=None,
     )
-    period = write_letter(made).period
+    period = Letter(made).period
     assert period == "Sun 5 Apr 2026 (24.5 hours: the clocks changed), Australia/Lord_Howe"
 
 
