@@ -162,8 +162,9 @@ class ChangeDetector:
                 learned.recent = learned.recent.plus(self._usual.hour, hour.failed, expected)
                 learned.pending.append(self._usual.end(hour, learned))
             is_calm = self.evidence < RESTLESS
+            variation = self._usual.variation if self._usual else 0.0
             while learned.pending and (is_calm or len(learned.pending) > MOST_PENDING):
-                learned.learn(learned.pending.pop(0))
+                learned.learn(learned.pending.pop(0), variation)
         self._hour = HourCounts()
         self._usual = usual_of(learned, past, at, self._evaluations_a_week(at), of_late)
         return self._usual
@@ -187,7 +188,7 @@ class ChangeDetector:
         pending, learned.pending = learned.pending, []
         for hour in pending:
             if (hour.hour + 1) * HOUR <= onset.at:
-                learned.learn(hour)
+                learned.learn(hour, usual.variation)
         return self._raise(at, onset)
 
     def _find_onset(self, usual: Usual) -> Onset:

@@ -6,7 +6,7 @@ usual rate believes it, and what is feared starts from what was learned before.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
+from math import exp, log
 from operator import add
 from statistics import fmean
 from typing import Any, NamedTuple, Self
@@ -98,13 +98,18 @@ class Learned:
         level = self.level
         return PlaceCounts(self.failed_by_place, [calls * level for calls in self.calls_by_place])
 
-    def learn(self, hour: EndedHour) -> None:
-        """Take an hour for usual."""
+    def learn(self, hour: EndedHour, variation: float = 0.0) -> None:
+        """Take an hour for usual; rates of hours have a squared variation by themselves.
+
+        Of many failures only so many tell of the hour of day: the more they are, the less each.
+        """
+        expected = hour.calls * hour.rhythm * self.level
+        share = 1 / (1 + variation * expected)
         self.noise = remember_noise(self.noise, hour.noise)
         self.company = self.company.plus(hour.company)
         place = place_of(hour.hour * HOUR)
-        self.failed_by_place[place] += hour.failed
-        self.calls_by_place[place] += hour.calls
+        self.failed_by_place[place] += share * hour.failed
+        self.calls_by_place[place] += share * hour.calls
         self.failed += hour.failed
         self.calls += hour.calls * hour.rhythm
         if self.calls > LEVEL_CALLS:
@@ -171,6 +176,13 @@ class Usual(NamedTuple):
     weights: Sequence[float]
     share: float
     alarm: float
+
+    @property
+    def variation(self) -> float:
+        """The squared variation of the rate of an hour around what is usual."""
+        return sum(
+            exp(weight) * spread for weight, spread in zip(self.weights, SPREADS, strict=True)
+        )
 
     def plus_calls(self, hour: HourCounts, at: float, calls: int, failed: int) -> HourCounts:
         more, more_failed = calls * self.share, failed * self.share

@@ -2,13 +2,18 @@
 
 import pytest
 
+from diagnostics.analysis.detectors.noise import ALONE, NO_NOISE
 from diagnostics.analysis.detectors.rhythm import (
+    HOUR,
     PLACES,
+    UNSEEN_PLACES,
     Drift,
     PlaceCounts,
     RecentCounts,
+    place_of,
     rhythm_at,
 )
+from diagnostics.analysis.detectors.usual import EndedHour, Learned
 
 NOTHING = PlaceCounts([0.0] * PLACES, [0.0] * PLACES)
 EVEN = PlaceCounts([20.0] * PLACES, [20.0] * PLACES)
@@ -82,3 +87,18 @@ def test_hours_before_those_of_the_project_are_judged_without_it() -> None:
     own = RecentCounts(NOON - 1, 500.0, 20.0)
     factor, _ = UNKNOWN.follow(RecentCounts(NOON - 1, 1.0, 40.0), own, NOON)
     assert factor == 1.0
+
+
+def test_a_restless_series_takes_longer_to_learn_that_an_hour_is_a_good_one() -> None:
+    """Each noon of three days half as many of its many calls fail as in the other hours."""
+
+    def factor_at_noon(variation: float) -> float:
+        learned = Learned()
+        for hour in range(NOON // 24 * 24, NOON // 24 * 24 + 3 * 24):
+            failed = 10.0 if hour % 24 in (11, 12, 13) else 20.0
+            ended = EndedHour(hour, 1000.0, failed, 1.0, NO_NOISE, ALONE)
+            learned.learn(ended, variation)
+        return rhythm_at(place_of(NOON * HOUR), learned.places, UNSEEN_PLACES).factor
+
+    assert factor_at_noon(0.0) < 0.75
+    assert factor_at_noon(0.4) > 0.85
