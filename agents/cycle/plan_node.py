@@ -61,8 +61,8 @@ from diagnostics.redaction.redactor import redact, redact_json
 from diagnostics.store.leases import kept_alive
 from diagnostics.store.outbox import enqueue
 from failsoft.actions import ParseResult
-from failsoft.actions.decoding import failure_items, judge_calls
 from failsoft.actions.entries import TOOLSETS
+from failsoft.actions.verdicts import failure_items, judge_calls
 from failsoft.events import CallErrorType
 from failsoft.json_values import JSON, clean_text
 from failsoft.retry.answers import (

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from failsoft.actions.decoding import JudgedCalls, judge_calls
 from failsoft.actions.entries import ENTRIES
+from failsoft.actions.verdicts import JudgedCalls, judge_calls
 from failsoft.events import MAX_ERRORS
 from failsoft.retry.answers import Misunderstood, Understood
 from tests.failsoft.actions.calls import call, create, update

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from failsoft.actions.decoding import judge_calls
 from failsoft.actions.entries import ENTRIES
+from failsoft.actions.verdicts import judge_calls
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret
 from plans.tools import registry
 from plans.tools.call_check import call_check
