@@ -136,8 +136,8 @@ def _common_version(
 ) -> list[Candidate]:
     """Return the answers that have the likeliest new version in common, itself first.
 
-    Whether it fails at one of its models only or at all of them, it is the version, unless
-    another cause is already one of its calls.
+    Whether it fails at one of its models only or at all of them, it is the version. None if a
+    cause `beside` has that version already.
     """
     known = {part for other in beside for part in other.subsets[0].parts}
     for first in candidates:

@@ -98,10 +98,10 @@ class Learned:
         level = self.level
         return PlaceCounts(self.failed_by_place, [calls * level for calls in self.calls_by_place])
 
-    def learn(self, hour: EndedHour, variation: float = 0.0) -> None:
-        """Take an hour for usual; rates of hours have a squared variation by themselves.
+    def learn(self, hour: EndedHour, variation: float) -> None:
+        """Take an hour for usual.
 
-        Of many failures only so many tell of the hour of day: the more they are, the less each.
+        The more rates of hours vary by themselves, the less its failures tell of the hour of day.
         """
         expected = hour.calls * hour.rhythm * self.level
         share = 1 / (1 + variation * expected)
