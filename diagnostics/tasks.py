@@ -27,9 +27,9 @@ from diagnostics.store.leases import note_mark, send_mark
 from diagnostics.store.models import Heartbeat, heartbeat_of
 from diagnostics.store.outbox import purge_sent, relay_all
 from diagnostics.store.partitions import are_days_ready, ensure_partitions
-from diagnostics.store.retention import delete_in_batches, drop_old
+from diagnostics.store.retention import drop_old
 from diagnostics.store.runs import forget_old_runs
-from diagnostics.store.sql import change
+from diagnostics.store.sql import change, delete_in_batches
 
 # A re-sent event is recognised for this long.
 KEEP_IDENTITY = timedelta(days=8)

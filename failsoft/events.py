@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -343,12 +344,13 @@ def field_error(field: str, code: str, message: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{message}", {"field": field, "message": message})
 
 
-def describe_errors(errors: list[Any]) -> list[dict[str, str]]:
-    """Turn pydantic's error list into `{path, code, message}` with JSON pointers.
+def describe_errors(error: ValidationError) -> list[dict[str, str]]:
+    """Turn pydantic's error into `{path, code, message}` with JSON pointers.
 
     Messages never contain the refused value; pointers name unknown keys.
     """
-    described = [_describe(error) for error in errors[:MAX_ERRORS]]
+    errors = error.errors(include_input=False, include_url=False)[:MAX_ERRORS]
+    described = [_describe(dict(item)) for item in errors]
     # A value of a union type fails once for each of its types.
     return list({(item["path"], item["code"]): item for item in described}.values())
 

@@ -27,8 +27,7 @@ from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuse
 from diagnostics.store.aggregation import fold_project
 from diagnostics.store.deadlines import TurnPart, all_turns_until, give_turns
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
-from diagnostics.store.retention import delete_before
-from diagnostics.store.sql import change
+from diagnostics.store.sql import change, delete_before
 from diagnostics.store.windows import AHEAD, LATE, floor
 from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.wording import since_of

@@ -31,8 +31,7 @@ from failsoft.json_values import clean_json, escape_pointer
 from failsoft.parsing.calls import call_markup
 from failsoft.parsing.faults import Lines, ParseFault, RefusalCause
 from failsoft.parsing.makers import CUT, FinishClass
-from failsoft.parsing.thinking import block_at
-from failsoft.retry.answers import reasoning_fault
+from failsoft.parsing.thinking import block_at, reasoning_fault
 
 # Of log records: a service that is not among them is noticed again by its next one.
 MOST_RECENT = 1000

@@ -21,7 +21,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.ingest.models import Answerer, Deploy
 from diagnostics.redaction.event_rows import Row
-from diagnostics.store.retention import delete_before
+from diagnostics.store.sql import delete_before
 from diagnostics.store.windows import AHEAD
 from failsoft.events import PostedEvent
 

@@ -6,17 +6,12 @@ Of unchecked answers: how many, at which node, why, and what to do about it.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from diagnostics.figures import plural
 from diagnostics.ingest.schemas import MAX_STEPS
-from diagnostics.queries.sums import Question, sum_rollups
-from diagnostics.store.rollups import UNCHECKED
-from diagnostics.store.sql import fetch, statement
-from diagnostics.store.windows import TimeMark, align
+from diagnostics.store.windows import TimeMark
 from failsoft.events import PostedEvent, UncheckedReason
 
-DAY = timedelta(days=1)
 UncheckedCounts = Counter[tuple[str, UncheckedReason]]
 """The number of answers by node and reason."""
 
@@ -78,30 +73,6 @@ def rows_of(counts: Mapping[tuple[str, UncheckedReason], int]) -> list[Unchecked
     """Return the counts as rows, the largest first."""
     rows = [UncheckedAnswers(node, reason, count) for (node, reason), count in counts.items()]
     return sorted(rows, key=lambda row: (-row.count, row.node))
-
-
-def unchecked_of(project_id: int, now: datetime) -> list[UncheckedAnswers]:
-    """Return the unchecked answers of the last 24 hours, the largest count first."""
-    question = Question(align(now - DAY, now, now), ("node",), UNCHECKED)
-    counts = {
-        (node, reason): count
-        for node, *numbers in sum_rollups(project_id, question)
-        for reason, count in zip(UncheckedReason, numbers, strict=True)
-        if count
-    }
-    return rows_of(counts)
-
-
-def repeated_attempts(project_id: int, now: datetime) -> int:
-    """Return how many of the latest calls repeat the attempt number of a bad answer before."""
-    parameters = {"project": project_id, "since": now - DAY}
-    ((count,),) = fetch(statement("repeated_attempts"), parameters)
-    return int(count)
-
-
-def unique_values(project_id: int, now: datetime) -> list[tuple[str, int, int]]:
-    """Return the fields with a different value in nearly every call: name, values, calls."""
-    return list(fetch(statement("unique_values"), {"project": project_id, "since": now - DAY}))
 
 
 def sentences_of(marks: Mapping[str, int]) -> Mapping[TimeMark, str]:

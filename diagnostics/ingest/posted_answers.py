@@ -154,5 +154,4 @@ def _judge(verdicts: AnswerVerdicts, draft: Draft, project_id: int) -> PostedEve
     try:
         return make_event(draft, project_id, verdict)
     except ValidationError as error:
-        faults: list[Any] = list(error.errors(include_input=False, include_url=False))
-        return RefusedItem(str(draft.stored_id), describe_errors(faults))
+        return RefusedItem(str(draft.stored_id), describe_errors(error))

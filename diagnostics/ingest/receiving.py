@@ -49,17 +49,11 @@ from diagnostics.ingest.otlp.mapping import (
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import admit, note_sampled_out
-from diagnostics.ingest.recording import Recorded, RecordStatus, record
+from diagnostics.ingest.recording import Recorded, RecordStatus, record, record_calls, unplaced_of
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.ingest.sibling_models import name_models
-from diagnostics.ingest.span_runs import (
-    end_runs,
-    is_agent_call,
-    keep_agent_calls,
-    record_calls,
-    unplaced_of,
-)
+from diagnostics.ingest.span_runs import end_runs, is_agent_call, keep_agent_calls
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.deadlines import try_each_project
@@ -363,8 +357,7 @@ class _AnswerJudge:
         try:
             return make_event(draft, self.project_id, verdict), verdict
         except ValidationError as error:
-            errors = error.errors(include_input=False, include_url=False)
-            faults = describe_errors(list(errors))
+            faults = describe_errors(error)
             reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
             self.receipt.reject(drafted.place, reason, drafted.item)
             return None, verdict

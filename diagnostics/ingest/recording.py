@@ -1,6 +1,6 @@
 """The only writer of the event tables, for our own events and those of external agents."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -8,16 +8,23 @@ from uuid import UUID
 
 from pydantic_core import to_json
 
+from diagnostics import clock
 from diagnostics.ingest.answerers import watch_answerers
+from diagnostics.ingest.models import UnplacedCall
+from diagnostics.ingest.otlp.telemetry import Span, time_of
 from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.event_rows import Row, make_row
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.fingerprints import group_columns
 from diagnostics.store.rollups import MOST_EVENTS, count_columns
-from diagnostics.store.sql import FAILURES, execute
+from diagnostics.store.sql import FAILURES, execute, insert_rows
 from diagnostics.store.windows import TimeMark
 from failsoft.events import PostedEvent
+
+# A better report of a call replaces the stored one.
+BETTER_REPORT = """(project_id, event_id) DO UPDATE SET occurred_at = excluded.occurred_at,
+started_at = excluded.started_at, trace_id = excluded.trace_id, parent_id = excluded.parent_id"""
 
 
 class RecordStatus(StrEnum):
@@ -38,6 +45,45 @@ class Recorded:
     correlation_id: str
     status: RecordStatus
     time_mark: TimeMark | None = None
+
+
+def record_calls(
+    project_id: int, events: Sequence[PostedEvent], keep_share: float, unplaced: Mapping[UUID, Span]
+) -> list[Recorded]:
+    """Store events as `record` does, and where the calls without an attempt number stand."""
+    if not unplaced:
+        return record(project_id, events, keep_share)
+    # Before the events: none of those that count when they arrive arrived earlier.
+    received_at = clock.now()
+    recorded = record(project_id, events, keep_share, unplaced=unplaced)
+    created = [item for item in recorded if item.status is RecordStatus.CREATED]
+    # A span sent twice in a request is one call.
+    calls = {item.event_id: item for item in reversed(created) if item.event_id in unplaced}
+    rows = []
+    for identity, item in calls.items():
+        event, span = events[item.index], unplaced[identity]
+        rows.append(
+            {
+                "project_id": project_id,
+                "correlation_id": item.correlation_id,
+                "event_id": identity,
+                "occurred_at": event.occurred_at,
+                "received_at": received_at,
+                "started_at": time_of(span.started_ns) if span.started_ns else event.occurred_at,
+                "trace_id": span.trace_id,
+                "parent_id": span.parent_id,
+                "cycle": event.cycle,
+                "is_end": False,
+            }
+        )
+    insert_rows(UnplacedCall._meta.db_table, rows, BETTER_REPORT)
+    return recorded
+
+
+def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
+    """Return which of these events have no attempt number."""
+    calls = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
+    return frozenset(calls.values_list("event_id", flat=True))
 
 
 def record(

@@ -2,15 +2,27 @@
 
 1. A call without an attempt number is stored and counted as a call, not as a run.
 2. A run is due when the root span of its trace has arrived, or 2 minutes after its last call.
-3. Its calls are placed (diagnostics.ingest.attempt_rules); attempts without an answer get a
-   `degraded` event, recorded as if the agent had reported it.
-4. A later span makes the run due again: all calls are placed anew, and the difference is
+3. Its calls are placed; attempts without an answer get a `degraded` event, recorded as if the
+   agent had reported it.
+4. A later span makes the run due again: all calls are placed again, and the difference is
    counted. A killed settlement has changed nothing, and repeating one changes nothing.
+
+Calls are placed by when they began and how they ended:
+
+1. Calls of one run belong together if one agent call made them for one node (and one cycle, if
+   reported). The agent call is the parent of the call, else the innermost one around it.
+2. By start time, a call is the next attempt of the oldest one that had failed and
+   ended before, at most 10 minutes ago; if there is none, it is a first attempt.
+3. A good call ends its attempts, as does one that the caller cancelled. Attempts without
+   either are degraded.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -18,24 +30,16 @@ from django.db.models import QuerySet
 from pydantic_core import to_json
 
 from diagnostics import clock
-from diagnostics.ingest.attempt_rules import (
-    AgentKey,
-    AgentTime,
-    AnswerAttempts,
-    TimedCall,
-    group_attempts,
-)
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
 from diagnostics.ingest.otlp.telemetry import Span, time_of
-from diagnostics.ingest.recording import Recorded, RecordStatus, record
+from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_each_project
 from diagnostics.store.models import Event
-from diagnostics.store.retention import delete_before
 from diagnostics.store.run_models import AgentRun
 from diagnostics.store.runs import OF_IDS, forget_batch, rebuild_runs
-from diagnostics.store.sql import execute, insert_rows
+from diagnostics.store.sql import delete_before, execute
 from failsoft.events import AFTER, CallErrorType, EventKind, PostedEvent, event_name
 from failsoft.identifiers import uuid7
 
@@ -51,10 +55,97 @@ SAME = (
     *("provider", "model", "environment", "source", "release"),
     *("prompt_version", "schema", "schema_version", "region", "credential"),
 )
-# A better report of an event replaces the stored one.
-BETTER_REPORT = """(project_id, event_id) DO UPDATE SET occurred_at = excluded.occurred_at,
-started_at = excluded.started_at, trace_id = excluded.trace_id, parent_id = excluded.parent_id"""
+# The longest waits before an attempt are those for a rate limit.
+LONGEST_WAIT = timedelta(minutes=10)
 Events = Mapping[UUID, Event]
+
+
+class AgentTime(NamedTuple):
+    started_at: datetime
+    ended_at: datetime
+
+
+class AgentKey(NamedTuple):
+    """The span of an agent call."""
+
+    trace_id: str
+    span_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedCall:
+    """The facts of a model call that decide its place among the others."""
+
+    event_id: UUID
+    run: str
+    node: str
+    cycle: int
+    parent: AgentKey
+    started_at: datetime
+    ended_at: datetime
+    is_final: bool
+    """Whether it was good, or cancelled: no other attempt at the answer follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAttempts:
+    """The attempts at one answer, in order; its calls are of one cycle."""
+
+    cycle: int
+    calls: list[TimedCall]
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether none of them was good, and the last one was not cancelled."""
+        return not self.calls[-1].is_final
+
+    def may_go_on(self, at: datetime) -> bool:
+        """Whether a call that begins at this time or later can be the next attempt."""
+        return self.is_degraded and at <= self.calls[-1].ended_at + LONGEST_WAIT
+
+    def is_followed_by(self, call: TimedCall) -> bool:
+        """Whether a call began soon after the last one ended, at its start time's precision."""
+        earlier = self.calls[-1]
+        ended_at = earlier.ended_at
+        # JavaScript SDKs truncate start times to whole milliseconds, but not end times.
+        if call.started_at.microsecond % 1000 == 0 and earlier.started_at < call.started_at:
+            ended_at -= timedelta(microseconds=ended_at.microsecond % 1000)
+        return ended_at <= call.started_at <= ended_at + LONGEST_WAIT
+
+
+Agents = Mapping[AgentKey, AgentTime]
+
+
+def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[AnswerAttempts]:
+    """Yield the attempts at each requested answer, by run."""
+    around: dict[str, list[AgentKey]] = defaultdict(list)
+    for key in sorted(agents, key=lambda key: (agents[key].started_at, key)):
+        around[key.trace_id].append(key)
+    groups: dict[tuple[object, ...], list[TimedCall]] = defaultdict(list)
+    for call in sorted(calls, key=lambda key: (key.started_at, key.ended_at, key.event_id)):
+        enclosing = (
+            key
+            for key in reversed(around[call.parent.trace_id])
+            if agents[key].started_at <= call.started_at <= agents[key].ended_at
+        )
+        agent = call.parent if call.parent in agents else next(enclosing, None)
+        groups[call.run, agent, call.node, call.cycle].append(call)
+    for group in groups.values():
+        yield from _attempts_of(group)
+
+
+def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
+    answers, waiting = list[AnswerAttempts](), list[AnswerAttempts]()
+    for call in calls:
+        # Calls come by their start: what this one is too late for, every later one is.
+        waiting = [attempts for attempts in waiting if attempts.may_go_on(call.started_at)]
+        before = [attempts for attempts in waiting if attempts.is_followed_by(call)]
+        if before:
+            before[0].calls.append(call)
+        else:
+            answers.append(AnswerAttempts(call.cycle + len(answers), [call]))
+            waiting.append(answers[-1])
+    return answers
 
 
 def is_agent_call(span: Span) -> bool:
@@ -78,53 +169,6 @@ def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
         for span in spans
     ]
     AgentSpan.objects.bulk_create(rows, ignore_conflicts=True)
-
-
-def record_calls(
-    project_id: int, events: Sequence[PostedEvent], keep_share: float, unplaced: Mapping[UUID, Span]
-) -> list[Recorded]:
-    """Store events, and the times of calls without an attempt number.
-
-    In the caller's transaction; outcomes in order.
-    """
-    # Before the events: none of those that count when they arrive arrived earlier.
-    at = clock.now() if unplaced else None
-    recorded = record(project_id, events, keep_share, unplaced=unplaced)
-    if at is not None:
-        created = [item for item in recorded if item.status is RecordStatus.CREATED]
-        # A span sent twice in a request is one call.
-        calls = {item.event_id: item for item in reversed(created) if item.event_id in unplaced}
-        placed = [(item, events[item.index], unplaced[key]) for key, item in calls.items()]
-        _keep_calls(project_id, placed, at)
-    return recorded
-
-
-def _keep_calls(
-    project_id: int, calls: Iterable[tuple[Recorded, PostedEvent, Span]], received_at: datetime
-) -> None:
-    """Store the time and place of new calls without an attempt number, on the sender's clock."""
-    rows = [
-        {
-            "project_id": project_id,
-            "correlation_id": stored.correlation_id,
-            "event_id": event.event_id,
-            "occurred_at": event.occurred_at,
-            "received_at": received_at,
-            "started_at": time_of(span.started_ns) if span.started_ns else event.occurred_at,
-            "trace_id": span.trace_id,
-            "parent_id": span.parent_id,
-            "cycle": event.cycle,
-            "is_end": False,
-        }
-        for stored, event, span in calls
-    ]
-    insert_rows(UnplacedCall._meta.db_table, rows, BETTER_REPORT)
-
-
-def unplaced_of(project_id: int, event_ids: Iterable[UUID]) -> frozenset[UUID]:
-    """Return which of these events have no attempt number."""
-    calls = UnplacedCall.objects.filter(project_id=project_id, event_id__in=list(event_ids))
-    return frozenset(calls.values_list("event_id", flat=True))
 
 
 def end_runs(project_id: int, correlation_ids: Collection[str]) -> None:
@@ -170,13 +214,26 @@ def forget_old_spans() -> int:
 def _settle(project_id: int, ids: Sequence[str]) -> None:
     known = list(UnplacedCall.objects.filter(project_id=project_id, correlation_id__in=ids))
     events = _events_of(project_id, known)
-    calls = [row for row in known if not row.is_end and row.event_id in events]
-    traces = {row.trace_id for row in calls}
+    calls = [
+        TimedCall(
+            row.event_id,
+            row.correlation_id,
+            events[row.event_id].node,
+            row.cycle,
+            AgentKey(row.trace_id, row.parent_id),
+            row.started_at,
+            row.occurred_at,
+            events[row.event_id].kind in FINAL,
+        )
+        for row in known
+        if not row.is_end and row.event_id in events
+    ]
+    traces = {call.parent.trace_id for call in calls}
     agents = {
         AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at)
         for row in AgentSpan.objects.filter(project_id=project_id, trace_id__in=traces)
     }
-    answers = list(group_attempts(_timed_calls(calls, events), agents))
+    answers = list(group_attempts(calls, agents))
     places = [
         {
             "event_id": call.event_id,
@@ -189,18 +246,16 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     ]
     execute("place_calls", {"project": project_id, "rows": to_json(places).decode()})
     ends = {row.event_id for row in known if row.is_end}
-    ended = Event.objects.filter(
+    reported = Event.objects.filter(
         project_id=project_id, correlation_id__in=ids, kind=EventKind.DEGRADED
-    )
-    own_ends = ended.exclude(event_id__in=ends)
-    reported = set(own_ends.values_list("correlation_id", flat=True))
-    ends_needed = {
-        event.event_id: event
+    ).exclude(event_id__in=ends)
+    runs_ended = set(reported.values_list("correlation_id", flat=True))
+    needed = [
+        _end_of(project_id, answer, events)
         for answer in answers
-        if answer.is_degraded and answer.calls[0].run not in reported
-        for event in [_end_of(project_id, answer, events)]
-    }
-    _replace_ends(project_id, ends, ends_needed)
+        if answer.is_degraded and answer.calls[0].run not in runs_ended
+    ]
+    _replace_ends(project_id, ends, {event.event_id: event for event in needed})
     rebuild_runs(project_id, ids)
 
 
@@ -217,27 +272,15 @@ def _events_of(project_id: int, calls: Sequence[UnplacedCall]) -> Events:
     return {event.event_id: event for event in events}
 
 
-def _timed_calls(calls: Iterable[UnplacedCall], events: Events) -> Iterator[TimedCall]:
-    for row in calls:
-        event = events[row.event_id]
-        yield TimedCall(
-            row.event_id,
-            row.correlation_id,
-            event.node,
-            row.cycle,
-            AgentKey(row.trace_id, row.parent_id),
-            row.started_at,
-            row.occurred_at,
-            event.kind in FINAL,
-        )
-
-
 def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEvent:
     """Return the event that no attempt was good; the same attempts have the same id."""
     last = events[answer.calls[-1].event_id]
     at = last.occurred_at + AFTER
     seed = to_json([project_id, str(last.event_id), len(answer.calls), answer.cycle])
-    fields = {name: getattr(last, name) for name in SAME}
+    if last.kind == EventKind.PARSE_INVALID:
+        reason = f"{last.node}_parse_failed"
+    else:
+        reason = last.call_error_type if last.call_error_type in REASONS else "provider_failed"
     return PostedEvent(
         event_id=uuid7(at, sha256(seed).digest()),
         name=event_name(last.node, EventKind.DEGRADED),
@@ -245,16 +288,10 @@ def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEv
         correlation_id=last.correlation_id,
         cycle=answer.cycle,
         attempts=len(answer.calls),
-        reason=_reason_of(last),
+        reason=reason,
         status="failed",
-        **fields,
+        **{name: getattr(last, name) for name in SAME},
     )
-
-
-def _reason_of(last: Event) -> str:
-    if last.kind == EventKind.PARSE_INVALID:
-        return f"{last.node}_parse_failed"
-    return last.call_error_type if last.call_error_type in REASONS else "provider_failed"
 
 
 def _replace_ends(

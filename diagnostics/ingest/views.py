@@ -21,14 +21,18 @@ from diagnostics.accounts.projects import place_of_key
 from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy, reported_deploys
-from diagnostics.ingest.item_warnings import repeated_attempts, unchecked_of, unique_values
+from diagnostics.ingest.item_warnings import UncheckedAnswers, rows_of
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
 from diagnostics.ingest.models import Reject, Usage
 from diagnostics.ingest.recording import record
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of
+from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.store.models import Heartbeat
 from diagnostics.store.outbox import waiting
+from diagnostics.store.rollups import UNCHECKED
+from diagnostics.store.sql import fetch, statement
+from diagnostics.store.windows import align
 from diagnostics.web.charts.marks import Tone
 from diagnostics.web.edit_forms import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import (
@@ -40,15 +44,15 @@ from diagnostics.web.pages import (
     require_actor,
     respond,
 )
-from failsoft.events import EventKind, PostedEvent, event_name
+from failsoft.events import EventKind, PostedEvent, UncheckedReason, event_name
 from failsoft.identifiers import uuid7
 
 # A terminal treats a carriage return as the end of a line and obeys escapes.
 ENDS_OF_LINES = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 WORD = "END"
+# Rows of each table.
 SHOWN = 50
-LOCAL = "%Y-%m-%dT%H:%M"
 
 
 class Heredoc(NamedTuple):
@@ -69,11 +73,6 @@ def as_heredoc(text: str) -> Heredoc:
     return Heredoc(text, end)
 
 
-REJECTS_SHOWN = 50
-SOURCES_SHOWN = 50
-KEYS_SHOWN = 50
-SCHEMAS_SHOWN = 50
-NODES_SHOWN = 50
 # Beat writes both heartbeats every five seconds.
 STALE = timedelta(seconds=30)
 OLD_QUEUE = timedelta(seconds=60)
@@ -95,23 +94,21 @@ def ingest(request: ConsoleRequest) -> HttpResponse:
     sources, keys = _source_rows(project_id, now), _key_rows(project_id, now)
     rejects, today = rejects_of(project_id), {"project_id": project_id, "day": now.date()}
     context: Mapping[str, Any] = {
-        "unchecked": unchecked_of(project_id, now)[:NODES_SHOWN],
+        "unchecked": unchecked_of(project_id, now)[:SHOWN],
         "not_understood": sum(row["day"].not_understood for row in keys),
         "repeated": repeated_attempts(project_id, now),
         "unique": unique_values(project_id, now),
         "ahead": sum(row["day"].ahead for row in keys),
         "late": sum(row["day"].late for row in keys),
-        "sources": sources[:SOURCES_SHOWN],
-        "sources_left_out": max(len(sources) - SOURCES_SHOWN, 0),
-        "keys": keys[:KEYS_SHOWN],
+        "sources": sources[:SHOWN],
+        "sources_left_out": max(len(sources) - SHOWN, 0),
+        "keys": keys[:SHOWN],
         "parts": [*_heartbeats(now), _queue(now)],
         "lag": lag_seconds(project_id),
         "usage": Usage.objects.filter(**today).first() or Usage(**today),
-        "rejects": [
-            _reject_row(reject) for reject in rejects.select_related("api_key")[:REJECTS_SHOWN]
-        ],
+        "rejects": [_reject_row(reject) for reject in rejects.select_related("api_key")[:SHOWN]],
         "rejects_total": rejects.count(),
-        "schemas": current_schemas(project_id)[:SCHEMAS_SHOWN],
+        "schemas": current_schemas(project_id)[:SHOWN],
         "shown_key": place_of_key(request.project),
         "section": "ingest",
         "tab": "ingest",
@@ -140,6 +137,30 @@ def send_test_event(request: ConsoleRequest) -> HttpResponse:
     message = f"Test event {stored.status.value}: {reference}"
     messages.success(request, message)
     return redirect("ingest")
+
+
+def unchecked_of(project_id: int, now: datetime) -> list[UncheckedAnswers]:
+    """Return the unchecked answers of the last 24 hours, the largest count first."""
+    question = Question(align(now - DAY, now, now), ("node",), UNCHECKED)
+    counts = {
+        (node, reason): count
+        for node, *numbers in sum_rollups(project_id, question)
+        for reason, count in zip(UncheckedReason, numbers, strict=True)
+        if count
+    }
+    return rows_of(counts)
+
+
+def repeated_attempts(project_id: int, now: datetime) -> int:
+    """Return how many of the latest calls repeat the attempt number of a bad answer before."""
+    parameters = {"project": project_id, "since": now - DAY}
+    ((count,),) = fetch(statement("repeated_attempts"), parameters)
+    return int(count)
+
+
+def unique_values(project_id: int, now: datetime) -> list[tuple[str, int, int]]:
+    """Return the fields with a different value in nearly every call: name, values, calls."""
+    return list(fetch(statement("unique_values"), {"project": project_id, "since": now - DAY}))
 
 
 def _heartbeats(now: datetime) -> list[PipelinePart]:

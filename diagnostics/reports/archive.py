@@ -20,7 +20,7 @@ from diagnostics.reports.periods import ReportPeriod
 from diagnostics.reports.queries import ReportSubject, summarise
 from diagnostics.reports.rendering import Letter, subject_of
 from diagnostics.reports.subscriptions import schedule_of
-from diagnostics.store.retention import delete_oldest
+from diagnostics.store.sql import delete_oldest
 
 PERSONAL = ("why", "skipped", "change", "pause", "unsubscribe")
 DIGEST_BYTES = 16

@@ -251,8 +251,7 @@ def read_item(
     try:
         return model.model_validate(cleaned)
     except ValidationError as error:
-        errors = error.errors(include_input=False, include_url=False)
-        return RefusedItem(_id_of(cleaned), describe_errors(list(errors)))
+        return RefusedItem(_id_of(cleaned), describe_errors(error))
 
 
 def _check_count(count: int) -> None:

@@ -140,8 +140,7 @@ def read_model(request: HttpRequest, model: type[ModelT]) -> ModelT:
     try:
         return model.model_validate(read_fields(request))
     except ValidationError as error:
-        errors = error.errors(include_input=False, include_url=False)
-        raise InvalidBodyError(describe_errors(list(errors))) from error
+        raise InvalidBodyError(describe_errors(error)) from error
 
 
 class StrictParser(BaseParser):

@@ -14,9 +14,8 @@ from diagnostics.selection.fields import OUTCOMES
 from diagnostics.selection.query_language import Term, Word
 from diagnostics.selection.selection import Selection, fault_of
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.store.retention import DETAIL_TEXTS, SEARCHED, text_of_event
 from diagnostics.store.rollups import SERIES, VERSION
-from diagnostics.store.sql import execute_prepared
+from diagnostics.store.sql import DETAIL_TEXTS, SEARCHED, execute_prepared, text_of_event
 from failsoft.events import split_name
 
 ERROR_KEYS = {"pointer": "path", "code": "code"}

@@ -22,10 +22,9 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
 from diagnostics.failures.wording import KINDS
-from diagnostics.ingest.item_warnings import unchecked_of
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
-from diagnostics.ingest.views import TEST_SOURCE
+from diagnostics.ingest.views import TEST_SOURCE, unchecked_of
 from diagnostics.settings.frame import keep_once, require_proof, settings_action, take_once, unkept
 from diagnostics.store.models import Event
 from diagnostics.web.charts.marks import Tone

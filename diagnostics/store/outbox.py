@@ -17,7 +17,7 @@ from kombu.exceptions import OperationalError
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.models import OutboxMessage
-from diagnostics.store.retention import delete_oldest
+from diagnostics.store.sql import delete_oldest
 from failsoft.json_values import JSON
 
 RELAY_TASK = "diagnostics.tasks.relay_outbox"

@@ -4,58 +4,27 @@ Old days and months are dropped as partitions. Rows in a default partition, with
 times, are deleted. There is one setting per installation and table.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import QuerySet
 from psycopg import sql
 
 from diagnostics import clock
 from diagnostics.store.partitions import TABLES, PartitionedTable, changing_tables, read_name
-from diagnostics.store.sql import change, fetch, is_own, statement
-
-MOST_SECONDS = 20.0
-"""The rest waits for the next run, since the queue has other work."""
-DELETE = sql.SQL(
-    "DELETE FROM {table} WHERE ctid = ANY(ARRAY("
-    "SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))"
+from diagnostics.store.sql import (
+    DETAIL_TEXTS,
+    MOST_SECONDS,
+    change,
+    delete_before,
+    fetch,
+    is_own,
+    statement,
+    text_of_event,
 )
-
-
-def delete_in_batches(delete: Callable[[int], int], batch: int) -> int:
-    """Delete until a batch is not full or the time is over; return how many.
-
-    `delete` takes the largest number of rows to delete, and returns how many it did.
-    """
-    total, end = 0, monotonic() + MOST_SECONDS
-    while True:
-        deleted = delete(batch)
-        total += deleted
-        if deleted < batch or monotonic() >= end:
-            return total
-
-
-def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
-    """Delete rows, the oldest by a column first, with their dependants."""
-    by_age = rows.order_by(column).values_list("pk", flat=True)
-    every = rows.model._default_manager
-
-    def delete(limit: int) -> int:
-        return int(every.filter(pk__in=list(by_age[:limit])).delete()[0])
-
-    return delete_in_batches(delete, batch)
-
-
-def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
-    """Delete older rows from a table without dependants, in no particular order."""
-    text = DELETE.format(table=sql.Identifier(table), column=sql.Identifier(column))
-    return delete_in_batches(lambda limit: change(text, [before, limit]), batch)
-
 
 BATCH = 20_000
 DAY = timedelta(days=1)
@@ -105,16 +74,7 @@ def drop_old() -> list[str]:
     return dropped
 
 
-SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
-
-
-def text_of_event(of: str = "") -> str:
-    """Return the searched columns of an event, or of the table `of`, as one text of SQL."""
-    return " || E'\\x1f' || ".join(f"coalesce({of}{name}, '')" for name in SEARCHED)
-
-
 _WORDS = "upper({}) gin_trgm_ops"
-DETAIL_TEXTS = ("raw_output_preview", "tool", "original_error_type", "validation_errors::text")
 # What a search for words reads of failures, by table: as columns of an index.
 WORDS = {
     "diagnostics_event_payload": f"({', '.join(map(_WORDS.format, DETAIL_TEXTS))})",

@@ -8,8 +8,15 @@ from django.conf import settings
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.store.retention import delete_before, delete_in_batches
-from diagnostics.store.sql import change, execute, execute_prepared, fetch, fill
+from diagnostics.store.sql import (
+    change,
+    delete_before,
+    delete_in_batches,
+    execute,
+    execute_prepared,
+    fetch,
+    fill,
+)
 
 PURGE_BATCH = 20_000
 PIECE = timedelta(hours=1)

@@ -2,7 +2,7 @@
 
 import re
 
-from failsoft.events import ParseErrorType
+from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.parsing.faults import ParseFault, RefusalCause, caused
 from failsoft.parsing.makers import MAKERS
 
@@ -24,6 +24,8 @@ _MARK = re.compile(MARKS)
 # A text without any of these has no mark.
 HINTS = ("<", "[THINK", "[/THINK", "[INST", "[/INST", "◁", "assistantfinal", "to=")
 _LINE = 400
+# The code of an answer that has no text, because its output tokens went into reasoning.
+ONLY_REASONING = "only_reasoning"
 
 
 def is_quoted(text: str, at: int, begin: int = 0) -> bool:
@@ -104,3 +106,14 @@ def drop_thinking(text: str) -> str:
             at = end
             spans.append((mark.start(), at))
     return blank(text, spans)
+
+
+def reasoning_fault(output_tokens: int | None, reasoning_tokens: int) -> ValidationErrorItem:
+    """Return the error of an answer without text whose tokens went into reasoning."""
+    is_all = output_tokens is None or reasoning_tokens >= output_tokens
+    spent = f"all {reasoning_tokens:,}" if is_all else f"{reasoning_tokens:,} of {output_tokens:,}"
+    message = (
+        f"expected an answer; {spent} output tokens were reasoning: raise the token limit or"
+        " lower the reasoning effort"
+    )
+    return ValidationErrorItem(path="", code=ONLY_REASONING, message=message, line=1, column=1)

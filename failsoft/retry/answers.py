@@ -8,6 +8,7 @@ from failsoft.events import Coercion, ParseErrorType, Repair, ValidationErrorIte
 from failsoft.json_values import pointer_parts
 from failsoft.parsing import RefusedAnswer, recover
 from failsoft.parsing.leniency import UNKNOWN_KEY
+from failsoft.parsing.thinking import reasoning_fault
 from failsoft.retry import proposals
 from failsoft.retry.judging import (
     DECISION,
@@ -19,7 +20,6 @@ from failsoft.retry.judging import (
     JudgedAnswer,
     any_call,
 )
-from failsoft.retry.mistakes import ONLY_REASONING
 
 
 class PlannerSchema(StrEnum):
@@ -86,17 +86,6 @@ def explain_reasoning(
     if text.strip() or not is_blank or not reasoning_tokens:
         return answer
     return replace(answer, errors=(reasoning_fault(output_tokens, reasoning_tokens),))
-
-
-def reasoning_fault(output_tokens: int | None, reasoning_tokens: int) -> ValidationErrorItem:
-    """Return the error of an answer without text whose tokens went into reasoning."""
-    is_all = output_tokens is None or reasoning_tokens >= output_tokens
-    spent = f"all {reasoning_tokens:,}" if is_all else f"{reasoning_tokens:,} of {output_tokens:,}"
-    message = (
-        f"expected an answer; {spent} output tokens were reasoning: raise the token limit or"
-        " lower the reasoning effort"
-    )
-    return ValidationErrorItem(path="", code=ONLY_REASONING, message=message, line=1, column=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from failsoft.events import CallErrorType, ParseErrorType, ValidationErrorItem
-from failsoft.retry.mistakes import ONLY_REASONING
+from failsoft.parsing.thinking import ONLY_REASONING
 from failsoft.retry.policy import OutputMode, RetryPolicy
 
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from failsoft.events import ParseErrorType
+from failsoft.parsing.thinking import ONLY_REASONING
 
-# The output tokens went into reasoning; there was no answer.
-ONLY_REASONING = "only_reasoning"
 MOST_LINES = 5
 _NO_CALL = "no_tool_call"
 # Codes of errors, as regular expressions; the first that fits gives the line.

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.outbound.credentials import WorkingKeyError, seal, unseal
-from diagnostics.store.retention import delete_oldest
+from diagnostics.store.sql import delete_oldest
 from plans.models.run import Owner, WorkingItem, owner_of
 
 _PURGE_BATCH = 5_000

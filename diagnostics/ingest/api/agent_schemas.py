@@ -27,7 +27,7 @@ from diagnostics.rest.bodies import InvalidBodyError, read_object
 from diagnostics.rest.openapi import ProblemResource
 from diagnostics.rest.resources import Paged, Resource
 from failsoft.events import describe_errors
-from failsoft.json_values import JSON, clean_text
+from failsoft.json_values import clean_text
 
 NODE = re.compile(r"[a-z][a-z0-9_-]{0,62}", re.ASCII)
 
@@ -101,8 +101,8 @@ class AgentSchemaView(KeyedView):
         """Register a schema: answers of the node are checked against it from now on."""
         if not NODE.fullmatch(node):
             raise NotFound("a node has a lower-case name: a-z, 0-9, _ and -")
-        schema_request = _read_schema_request(read_object(request._request))
         try:
+            schema_request = SchemaRequest.model_validate(read_object(request._request))
             row, schema = register_schema(
                 project_of(request), node, schema_request.json_schema, schema_request.version
             )
@@ -110,6 +110,9 @@ class AgentSchemaView(KeyedView):
             path = f"/json_schema{error.path}"
             fault = {"path": path, "code": error.code, "message": error.message}
             raise InvalidBodyError([_redacted(fault)]) from error
+        except ValidationError as error:
+            faults = [_redacted(fault) for fault in describe_errors(error)]
+            raise InvalidBodyError(faults) from error
         except (VersionTakenError, TooManyNodesError) as error:
             raise SchemaConflictError(str(error)) from error
         return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
@@ -133,16 +136,6 @@ class AgentSchemaView(KeyedView):
         if not retire_schema(project_of(request), clean_text(node)):
             raise NotFound
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _read_schema_request(body: JSON) -> SchemaRequest:
-    try:
-        return SchemaRequest.model_validate(body)
-    except ValidationError as error:
-        errors = error.errors(include_input=False, include_url=False)
-        raise InvalidBodyError(
-            [_redacted(fault) for fault in describe_errors(list(errors))]
-        ) from error
 
 
 def _redacted(fault: dict[str, str]) -> dict[str, str]:

@@ -31,8 +31,7 @@ from diagnostics.ingest.posted_answers import JudgedAnswers, judge_answers
 from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_shape, shape_item
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
-from diagnostics.ingest.recording import Recorded, RecordStatus
-from diagnostics.ingest.span_runs import record_calls
+from diagnostics.ingest.recording import Recorded, RecordStatus, record_calls
 from diagnostics.queries.events import EVENT_ORDER, NO_ID, Matching, matching, scan
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_events

@@ -1,18 +1,23 @@
-"""Plain SQL, one statement per file, read once; prepared per connection where it pays."""
+"""Plain SQL, one statement per file, read once; prepared per connection where it pays.
+
+And deleting in batches, for rows of any age or number.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 from django.db.transaction import on_commit
-from psycopg import Connection, RawCursor
-from psycopg.sql import Composable
+from psycopg import Connection, RawCursor, sql
 from pydantic_core import to_json
 
 from diagnostics.store.rollups import (
@@ -162,7 +167,7 @@ def fetch(text: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tup
         return list(cursor.fetchall())
 
 
-def change(text: str | Composable, values: Mapping[str, Any] | Sequence[Any] = ()) -> int:
+def change(text: str | sql.Composable, values: Mapping[str, Any] | Sequence[Any] = ()) -> int:
     """Run a statement; return how many rows it changed."""
     with connection.cursor() as cursor:
         cursor.execute(text, values)
@@ -250,3 +255,51 @@ def number_places(text: str) -> tuple[bytes, tuple[str, ...]]:
         return f"${names.index(match[1]) + 1}"
 
     return NAMED.sub(place, text).encode(), tuple(names)
+
+
+MOST_SECONDS = 20.0
+"""The rest waits for the next run, since the queue has other work."""
+DELETE = sql.SQL(
+    "DELETE FROM {table} WHERE ctid = ANY(ARRAY("
+    "SELECT ctid FROM {table} WHERE {column} < %s LIMIT %s))"
+)
+
+
+def delete_in_batches(delete: Callable[[int], int], batch: int) -> int:
+    """Delete until a batch is not full or the time is over; return how many.
+
+    `delete` takes the largest number of rows to delete, and returns how many it did.
+    """
+    total, end = 0, monotonic() + MOST_SECONDS
+    while True:
+        deleted = delete(batch)
+        total += deleted
+        if deleted < batch or monotonic() >= end:
+            return total
+
+
+def delete_oldest(rows: QuerySet[Any], column: str, batch: int) -> int:
+    """Delete rows, the oldest by a column first, with their dependants."""
+    by_age = rows.order_by(column).values_list("pk", flat=True)
+    every = rows.model._default_manager
+
+    def delete(limit: int) -> int:
+        return int(every.filter(pk__in=list(by_age[:limit])).delete()[0])
+
+    return delete_in_batches(delete, batch)
+
+
+def delete_before(table: str, column: str, before: datetime, batch: int) -> int:
+    """Delete older rows from a table without dependants, in no particular order."""
+    text = DELETE.format(table=sql.Identifier(table), column=sql.Identifier(column))
+    return delete_in_batches(lambda limit: change(text, [before, limit]), batch)
+
+
+# What a search for words reads of an event and its details, as their indexes have it.
+SEARCHED = ("correlation_id", "provider", "model", "source", "reason", "node")
+DETAIL_TEXTS = ("raw_output_preview", "tool", "original_error_type", "validation_errors::text")
+
+
+def text_of_event(of: str = "") -> str:
+    """Return the searched columns of an event, or of the table `of`, as one text of SQL."""
+    return " || E'\\x1f' || ".join(f"coalesce({of}{name}, '')" for name in SEARCHED)

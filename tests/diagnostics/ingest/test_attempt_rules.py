@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from diagnostics.ingest.attempt_rules import (
+from diagnostics.ingest.span_runs import (
     AgentKey,
     AgentTime,
     AnswerAttempts,

@@ -8,8 +8,8 @@ import pytest
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.ingest.item_warnings import repeated_attempts, unique_values
 from diagnostics.ingest.recording import record
+from diagnostics.ingest.views import repeated_attempts, unique_values
 from failsoft.events import PostedEvent
 from tests.console import make_member
 from tests.diagnostics.builders import degraded, succeeded, wire_event

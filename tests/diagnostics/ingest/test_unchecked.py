@@ -14,11 +14,11 @@ from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest import answer_verdicts
 from diagnostics.ingest.agent_schemas import register_schema
-from diagnostics.ingest.item_warnings import unchecked_of
 from diagnostics.ingest.otlp.protobuf import read_spans
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.recording import record
 from diagnostics.ingest.span_runs import settle_runs
+from diagnostics.ingest.views import unchecked_of
 from diagnostics.metrics import EventCollector
 from diagnostics.settings.get_started import steps_of
 from diagnostics.store import aggregation

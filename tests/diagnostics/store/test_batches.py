@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from diagnostics.store import retention
-from diagnostics.store.retention import delete_in_batches
+from diagnostics.store import sql
+from diagnostics.store.sql import delete_in_batches
 
 
 def deleting(rows: int, asked: list[int]) -> Callable[[int], int]:
@@ -39,5 +39,5 @@ def test_all_rows_go_and_no_statement_takes_more_than_a_batch(rows: int, stateme
 
 
 def test_what_is_left_when_the_time_is_over_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(sql, "MOST_SECONDS", 0.0)
     assert delete_in_batches(deleting(7, []), 3) == 3
