@@ -23,14 +23,14 @@ class PriceForm(forms.Form):
     provider = forms.CharField(max_length=100)
     model = forms.CharField(max_length=200)
     input_per_million = forms.DecimalField(
-        label="US dollars per 1M input tokens",
+        label="Input, $ per 1M tokens",
         min_value=0,
         max_value=DEAREST,
         max_digits=12,
         decimal_places=6,
     )
     output_per_million = forms.DecimalField(
-        label="US dollars per 1M output tokens",
+        label="Output, $ per 1M tokens",
         min_value=0,
         max_value=DEAREST,
         max_digits=12,
