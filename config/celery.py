@@ -1,8 +1,10 @@
 """The Celery application; messages are hints, rows are authoritative."""
 
+import math
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -19,7 +21,9 @@ from celery.signals import (
     worker_ready,
     worker_shutting_down,
 )
+from celery.utils.log import get_logger
 from celery.worker import state
+from celery.worker.strategy import default
 from django.conf import settings
 from django.db import close_old_connections
 from kombu import Connection, Queue
@@ -28,6 +32,8 @@ from config.gc_tuning import freeze_loaded_objects
 from config.local.launch import end_with_starter
 from config.worker_watchdog import Stall, count_waiting, report_alive, watch
 from plans.runs import worker_threads
+
+logger = get_logger(__name__)
 
 QUEUES = ("plan", "steps", "notify", "report", "fold")
 
@@ -62,9 +68,6 @@ BEAT = (
 
 ALIVE_TASK = "diagnostics.tasks.note_workers"
 
-# Beat's clock writes when a message expires, and that of a worker reads it.
-CLOCKS_APART = 60.0
-
 PUBLISH_SECONDS = 2.0
 # On a busy machine a process of the pool takes longer to start than Celery's 4 seconds, and one
 # that is killed for it is started again, and killed again.
@@ -72,11 +75,12 @@ START_SECONDS = 60.0
 AMQP_BOUNDS = ("connect_timeout", "read_timeout", "write_timeout")
 REDIS_BOUNDS = ("socket_connect_timeout", "socket_timeout")
 
-# The first match wins: maintenance never waits behind plans or steps.
+# A whole name wins over patterns, of which the first wins: what beat sends never waits behind
+# plans or steps.
 ROUTES = (
+    *((name, {"queue": "fold"}) for name, _ in BEAT if not name.startswith("diagnostics.")),
     ("diagnostics.tasks.deliver_*", {"queue": "notify"}),
     ("diagnostics.tasks.report_*", {"queue": "report"}),
-    *((name, {"queue": "fold"}) for name, _ in BEAT),
     ("diagnostics.tasks.*", {"queue": "fold"}),
     ("plans.tasks.*", {"queue": "steps"}),
     ("agents.tasks.*", {"queue": "plan"}),
@@ -103,14 +107,9 @@ def make_transport_options(broker_url: str) -> dict[str, object]:
 
 
 def make_schedule() -> dict[str, dict[str, object]]:
-    """Return the schedule; late tasks expire, so that they do not accumulate."""
+    """Return the schedule; no message expires, `TickStrategy` drops those that piled up."""
     schedule: dict[str, dict[str, object]] = {
-        name: {
-            "task": name,
-            "schedule": seconds,
-            "options": {"expires": 2 * seconds + CLOCKS_APART},
-        }
-        for name, seconds in BEAT
+        name: {"task": name, "schedule": seconds} for name, seconds in BEAT
     }
     schedule[HEARTBEAT_TASK]["kwargs"] = {"queues": PINGED_QUEUES}
     return schedule
@@ -194,6 +193,32 @@ def has_process(pool: Any) -> bool:  # noqa: ANN401 - untyped
     return starting is None or any(process not in starting for process in processes._pool)
 
 
+class TickStrategy:
+    """Takes a message of beat unless one of the same task came less than half an interval ago.
+
+    A task of beat does what is due by its rows, so one run stands for all messages that piled
+    up. Celery's `expires` compares the clocks of two machines: workers an hour ahead of beat
+    would drop every message. Here only a worker's own steady clock counts.
+    """
+
+    def __init__(self, task: Any, app: Celery, consumer: Any) -> None:  # noqa: ANN401 - untyped
+        self._take = default(task, app, consumer)
+        self._errors = consumer.connection_errors
+        self._pause = dict(BEAT)[task.name] / 2
+        self._taken = -math.inf
+
+    def __call__(self, message: Any, body: Any, acknowledge: Any, *rest: Any) -> None:  # noqa: ANN401
+        """Take a message, or acknowledge it without running its task."""
+        if message.headers.get("celery_beat_task"):
+            now = time.monotonic()
+            if now - self._taken < self._pause:
+                stall.note_message()
+                acknowledge(logger, self._errors)
+                return
+            self._taken = now
+        self._take(message, body, acknowledge, *rest)
+
+
 @task_received.connect
 def record_message(**kwargs: object) -> None:
     """Record that this worker consumes messages."""
@@ -230,6 +255,7 @@ app.conf.update(
     task_queues=make_queues(settings.BROKER_URL),
     task_default_queue="fold",
     task_routes=(ROUTES,),
+    task_annotations={name: {"Strategy": TickStrategy} for name, _ in BEAT},
     worker_prefetch_multiplier=1,
     worker_proc_alive_timeout=START_SECONDS,
     worker_hijack_root_logger=False,

@@ -113,10 +113,11 @@ def _is_fresh(name: str, age: timedelta = HEARTBEAT_AGE) -> bool:
     return Heartbeat.objects.filter(name=name, at__gte=clock.now() - age).exists()
 
 
-def _probe_heartbeat(name: str, age: timedelta = HEARTBEAT_AGE) -> None:
+def _probe_heartbeat(name: str, age: timedelta = HEARTBEAT_AGE, subject: str = "") -> None:
     if not _is_fresh(name, age):
-        late = f"the {name} has not reported for {age.total_seconds():.0f} s"
-        raise _missing(name, f"no {name} has reported yet", late)
+        subject = subject or name
+        late = f"the {subject} has not reported for {age.total_seconds():.0f} s"
+        raise _missing(name, f"no {subject} has reported yet", late)
 
 
 def _missing(heartbeat: str, never: str, late: str) -> NotReadyError:
@@ -158,6 +159,14 @@ def _probe_queue(queue: str) -> str | None:
     raise _missing(name, f"{subject} has reported yet", late)
 
 
+def _probe_server(queue: str) -> None:
+    """Check that a worker of a queue without marks is alive."""
+    name = heartbeat_of("worker", queue)
+    if not _is_fresh(name):
+        _probe_pool(queue)
+        _probe_heartbeat(name, subject=f"worker of the queue {queue}")
+
+
 def _backlog(queue: str) -> tuple[int, str]:
     """Return the number of queued rows and their name."""
     if queue == "plan":
@@ -166,7 +175,8 @@ def _backlog(queue: str) -> tuple[int, str]:
 
 
 def _probe_notifications() -> None:
-    """Check that no notification is overdue on a working channel."""
+    """Check that no notification is overdue on a working channel, and that a worker sends them."""
+    _probe_server("notify")
     waiting = overdue_notifications(clock.now()).count()
     if waiting:
         minutes = int(OVERDUE.total_seconds() / 60)
@@ -207,6 +217,7 @@ ROWS: dict[str, Callable[[], str | None]] = {
     EVALUATOR: lambda: _probe_heartbeat(EVALUATOR, MISSED),
     **{queue: partial(_probe_queue, queue) for queue in PINGED_QUEUES},
     "notify": _probe_notifications,
+    "report": partial(_probe_server, "report"),
 }
 
 

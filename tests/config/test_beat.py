@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -12,8 +14,9 @@ from celery.schedules import schedule
 from structlog.testing import capture_logs
 
 from config.beat import SteadyScheduler
-from config.celery import BEAT, Failsoft, app
+from config.celery import BEAT, Failsoft, TickStrategy, app, stall
 
+FOLD = "diagnostics.tasks.fold_deltas"
 SHORTEST = min(seconds for _, seconds in BEAT)
 
 
@@ -78,9 +81,56 @@ def test_it_sleeps_until_a_task_is_due(scheduler: Noting) -> None:
     assert ticks < 5 * len(scheduler.sent)
 
 
-def test_a_worker_whose_clock_is_half_a_minute_ahead_drops_no_task() -> None:
+class Message:
+    """A message, as a strategy sees it."""
+
+    def __init__(self, headers: dict[str, object]) -> None:
+        self.headers = headers
+
+
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What a worker does with a message of `fold_deltas`, at a time by its own steady clock."""
+    done: list[str] = []
+    monkeypatch.setattr("config.celery.default", lambda *_: lambda *_: done.append("run"))
+    consumer = SimpleNamespace(connection_errors=())
+    strategy = TickStrategy(app.tasks[FOLD], app, consumer)
+
+    def take_at(seconds: float, **headers: object) -> str:
+        monkeypatch.setattr("config.celery.time.monotonic", lambda: seconds)
+        strategy(Message(headers), None, lambda *_: done.append("dropped"), None, [])
+        return done.pop()
+
+    return take_at
+
+
+def test_no_message_of_beat_expires_by_a_clock() -> None:
+    app.loader.import_default_modules()
     for entry in app.conf.beat_schedule.values():
-        assert entry["options"]["expires"] > entry["schedule"] + 30
+        assert not {"expires", "eta", "countdown"} & set(entry.get("options", {}))
+        strategy: object = app.tasks[entry["task"]].Strategy
+        assert strategy is TickStrategy
+
+
+def test_of_messages_of_beat_that_piled_up_one_runs_at_a_time(take: Callable[..., str]) -> None:
+    taken = [take(0.01 * count, celery_beat_task=True) for count in range(700)]
+    assert taken.count("run") == 3
+    assert taken[0] == "run"
+
+
+def test_messages_of_beat_that_come_in_time_all_run(take: Callable[..., str]) -> None:
+    assert {take(seconds, celery_beat_task=True) for seconds in (0, 5, 8, 13, 20)} == {"run"}
+
+
+def test_a_message_that_something_else_sent_runs_at_any_time(take: Callable[..., str]) -> None:
+    assert [take(0, celery_beat_task=True), take(0), take(0)] == ["run"] * 3
+
+
+def test_c5_dropping_messages_is_consuming_them(take: Callable[..., str]) -> None:
+    stall.is_overdue(0, waiting=1, free=1)
+    take(0, celery_beat_task=True)
+    take(0, celery_beat_task=True)
+    assert not stall.is_suspected
 
 
 NAMED = """
@@ -98,3 +148,20 @@ def test_beat_knows_tasks_by_name_and_loads_none_of_their_code() -> None:
     app.loader.import_default_modules()
     for entry in app.conf.beat_schedule.values():
         assert entry["task"] in app.tasks
+
+
+QUEUES_OF_TASKS = {
+    "diagnostics.tasks.beat_heartbeat": "fold",
+    "plans.tasks.reconcile_runs": "fold",
+    "agents.tasks.reconcile_goals": "fold",
+    "diagnostics.tasks.deliver_due": "notify",
+    "diagnostics.tasks.deliver_again": "notify",
+    "diagnostics.tasks.report_due": "report",
+    "plans.tasks.advance_run": "steps",
+    "agents.tasks.run_goal": "plan",
+}
+
+
+@pytest.mark.parametrize(("task", "queue"), QUEUES_OF_TASKS.items())
+def test_c13_each_kind_of_task_goes_to_its_queue(task: str, queue: str) -> None:
+    assert app.amqp.router.route({}, task)["queue"].name == queue

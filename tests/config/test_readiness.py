@@ -111,9 +111,12 @@ def test_a_database_that_refuses_is_named_within_the_time_of_an_answer(
     assert str(part.get("reason")).startswith(str(reason))
 
 
+SERVERS = ("worker:notify", "worker:report")
+
+
 def beat(seconds_ago: int = 0) -> None:
     at = clock.now() - timedelta(seconds=seconds_ago)
-    for name in ("beat", "worker", "evaluator", "queue:plan", "queue:steps"):
+    for name in ("beat", "worker", "evaluator", "queue:plan", "queue:steps", *SERVERS):
         Heartbeat.objects.update_or_create(name=name, defaults={"at": at})
 
 
@@ -138,8 +141,25 @@ def test_readyz_is_200_when_every_part_answers(client: Client) -> None:
             "plan": {"ok": True},
             "steps": {"ok": True},
             "notify": {"ok": True},
+            "report": {"ok": True},
         },
     }
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("queue", ["notify", "report"])
+def test_readyz_names_a_queue_that_no_worker_serves(client: Client, queue: str) -> None:
+    beat()
+    Heartbeat.objects.filter(name=f"worker:{queue}").delete()
+    parts = client.get("/readyz").json()["parts"]
+    reason = f"no worker of the queue {queue} has reported yet"
+    assert parts[queue] == {"ok": False, "reason": reason}
+    Heartbeat.objects.create(name=f"worker:{queue}", at=clock.now() - timedelta(minutes=1))
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "not reported for 20 s" in answer.json()["parts"][queue]["reason"]
+    Heartbeat.objects.create(name=f"pool:{queue}", at=clock.now())
+    assert "has no process" in client.get("/readyz").json()["parts"][queue]["reason"]
 
 
 @pytest.mark.django_db
@@ -273,7 +293,7 @@ def test_a_long_queue_with_living_workers_is_ready_and_named(client: Client) -> 
         plan = {"steps": [{"step_id": "a", "tool": "echo"}]}
         submit_run(project.pk, plan, f"c{number}")
     assert client.get("/readyz").status_code == 503
-    tasks.note_workers(["plan", "steps", "fold"])
+    tasks.note_workers(["plan", "steps", "fold", "notify", "report"])
     answer = client.get("/readyz")
     assert answer.status_code == 200
     parts = answer.json()["parts"]

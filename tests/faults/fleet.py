@@ -205,7 +205,7 @@ def started(folder: Path, broker_url: str | None = None) -> Iterator[Fleet]:
             if fleet.has_own_broker:
                 fleet.start_broker()
             fleet.start_worker("worker", "plan,steps", 2)
-            fleet.start_worker("upkeep", "fold", 1)
+            fleet.start_worker("upkeep", "fold,notify,report", 1)
             fleet.start_beat()
             soon(lambda: len(fleet.children("worker")) > 1, 90)
             yield fleet
