@@ -15,7 +15,7 @@ from itertools import pairwise
 from diagnostics.figures import plural
 from diagnostics.web.charts.marks import Tone, shape_of
 
-BOX_WIDTH, BOX_HEIGHT = 156, 42
+BOX_WIDTH, BOX_HEIGHT = 164, 42
 LAYER_GAP, ROW_GAP, MARGIN = 44, 12, 4
 VIA_HEIGHT = 10
 FIRST_FITS, SECOND_FITS = 16, 19
