@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
-CONTRACT_VERSION = "1.2.0"
+CONTRACT_VERSION = "1.3.0"
 META_STEP_ID = "__meta__"
 # The reason of an ok step whose tool reported a degraded output.
 DEGRADED = "degraded"

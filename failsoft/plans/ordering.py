@@ -20,6 +20,8 @@ _REFERENCE = re.compile(r"\$(?P<step>[^$].*?)\.output(?P<path>(?:\.[^.]+)*)\Z", 
 _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,6})\Z")
 
 OutputOf = Callable[[str], JsonValue]
+Place = tuple[str | int, ...]
+"""The keys and indices that lead to a value."""
 
 
 class UnresolvedReferenceError(Exception):
@@ -48,9 +50,20 @@ def find_dollars(value: JsonValue) -> list[str]:
     return texts
 
 
-def find_references(value: JsonValue) -> list[str]:
-    """Return the id of each step that the arguments refer to, with repeats."""
-    return [match["step"] for text in find_dollars(value) if (match := _match(text))]
+def find_references(value: JsonValue, place: Place = ()) -> list[tuple[Place, str]]:
+    """Return the place and the step id of each reference in the arguments."""
+    references: list[tuple[Place, str]] = []
+    pending: list[tuple[Place, JsonValue]] = [(place, value)]
+    while pending:
+        place, item = pending.pop()
+        if isinstance(item, str):
+            if step_id := referenced_step(item):
+                references.append((place, step_id))
+        elif isinstance(item, dict):
+            pending.extend(((*place, key), value) for key, value in item.items())
+        elif isinstance(item, list):
+            pending.extend(((*place, number), value) for number, value in enumerate(item))
+    return references
 
 
 def resolve_references(value: JsonValue, output_of: OutputOf) -> JsonValue:

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from failsoft.json_values import clean_text
 from failsoft.plans.contract import META_STEP_ID
 from failsoft.plans.ordering import find_dollars, order_steps, reverse
-from failsoft.plans.shapes import check_dependency_list, check_tool, referenced_indices
+from failsoft.plans.shapes import check_dependency_list, check_tool, known_indices, references_of
 from failsoft.plans.violations import Violations, describe_cycle, quote
 
 Redact = Callable[[str], str]
@@ -101,7 +101,9 @@ class _Resolver:
         self.calls = [_read_call(step) for step in self.steps]
         self.has_dollar = [bool(args and find_dollars(args)) for _, args in self.calls]
         self.references = [
-            referenced_indices(step, index, self.index_of) if self.has_dollar[index] else _NO_PLACES
+            known_indices(references_of(step), index, self.index_of)
+            if self.has_dollar[index]
+            else _NO_PLACES
             for index, step in enumerate(self.steps)
         ]
         self.edges = [self._find_edges(index) for index in range(len(self.steps))]

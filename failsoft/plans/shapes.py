@@ -1,7 +1,7 @@
 """Validation of the shape of single steps: id, title, dependencies, tool, keys."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from failsoft.plans.contract import (
@@ -12,7 +12,7 @@ from failsoft.plans.contract import (
     STEP_KEYS,
     TOOL_KEYS,
 )
-from failsoft.plans.ordering import find_references
+from failsoft.plans.ordering import Place, find_references
 from failsoft.plans.violations import Violations, kind_of, point, quote
 
 _PREFIX = "step_"
@@ -198,11 +198,19 @@ def _check_args(holder: dict[str, Any], path: str, violations: Violations) -> No
         violations.add_type(f"{path}/args", "args_type", "an object", args)
 
 
-def referenced_indices(step: dict[str, Any], index: int, index_of: dict[str, int]) -> list[int]:
-    """Return the indices of the other steps whose outputs the arguments refer to."""
+def references_of(step: dict[str, Any]) -> list[tuple[Place, str]]:
+    """Return where a step refers to the outputs of steps, and to which."""
     tool = step.get("tool")
-    args = tool.get("args") if isinstance(tool, dict) else step.get("args")
-    indices = {index_of[step_id] for step_id in find_references(args) if step_id in index_of}
+    if isinstance(tool, dict):
+        return find_references(tool.get("args"), ("tool", "args"))
+    return find_references(step.get("args"), ("args",))
+
+
+def known_indices(
+    references: Iterable[tuple[Place, str]], index: int, index_of: Mapping[str, int]
+) -> list[int]:
+    """Return the indices of the other declared steps among those that a step refers to."""
+    indices = {index_of[step_id] for _, step_id in references if step_id in index_of}
     return sorted(indices - {index})
 
 

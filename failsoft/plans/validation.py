@@ -20,7 +20,13 @@ from failsoft.plans.contract import (
 )
 from failsoft.plans.ordering import order_steps
 from failsoft.plans.plain_plans import is_plainly_valid
-from failsoft.plans.shapes import check_keys, check_sequence, check_shapes, referenced_indices
+from failsoft.plans.shapes import (
+    check_keys,
+    check_sequence,
+    check_shapes,
+    known_indices,
+    references_of,
+)
 from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
 
 TOOL_UNKNOWN = "tool_unknown"
@@ -178,7 +184,7 @@ def validate_payload(
     for index, step in enumerate(steps):
         indices = _known_dependencies(step, index, index_of, violations)
         if has_references and isinstance(step, dict):
-            indices += referenced_indices(step, index, index_of)
+            indices += _known_references(step, index, index_of, violations)
         edges.append(indices)
     _check_cycles(steps, edges, violations)
     if strict:
@@ -257,6 +263,29 @@ def _known_dependencies(
                     f"expected another step, but {step_name} depends on itself",
                 )
     return indices
+
+
+def _known_references(
+    step: dict[str, Any], index: int, index_of: dict[str, int], violations: Violations
+) -> list[int]:
+    """Return the indices of the other steps that a step refers to, and report those not there."""
+    references = references_of(step)
+    for place, step_id in references:
+        target = index_of.get(step_id)
+        if violations.full or (target is not None and target != index):
+            continue
+        code, expected, problem = (
+            ("reference_unknown", "a declared step id", "which no step declares")
+            if target is None
+            else ("reference_self", "another step", "its own output")
+        )
+        violations.add(
+            point("steps", index, *place),
+            code,
+            f"expected the output of {expected}, but step {name_step(step.get('step_id'))} refers"
+            f" to {quote(f'${step_id}.output')}, {problem}; in a literal text $$ stands for $",
+        )
+    return known_indices(references, index, index_of)
 
 
 def _check_cycles(steps: list[Any], edges: list[list[int]], violations: Violations) -> None:
