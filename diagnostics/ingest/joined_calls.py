@@ -4,8 +4,10 @@ Which span reported which event is kept for a day. A later report that knows mor
 or an error of the client that read it) replaces a success that was stored before it; any other
 adds nothing. Two spans report the same call:
 
-1. One instrumentation reports a call twice only if a method of a framework calls that of its
-   base class: one span is the other's parent, and both begin and end together.
+1. One instrumentation reports a call twice only if one span is the other's parent: a method of a
+   framework calls that of its base class, and both begin and end together; or a call was tried
+   several times, all failed, and it ends with the last one. If the call around them succeeded,
+   it began when the last of the failed ones below it had ended.
 2. Both name the provider's response: it must be the same one, at the same time. The traces
    may differ.
 3. Otherwise they are in one trace, or both failed in the same way for the same service and
@@ -58,9 +60,9 @@ TOGETHER_NS = 250 * MILLISECOND_NS
 
 def is_same_call(first: CallPlace, second: CallPlace) -> bool:
     if first.scope == second.scope:
-        is_parent = first.span_id == second.parent_id or second.span_id == first.parent_id
-        is_nested = is_parent and first.trace_id == second.trace_id
-        return is_nested and distance_ns(first, second) < inf
+        if first.span_id == second.parent_id:
+            first, second = second, first
+        return is_below(first, second) and _is_reported_by(first, second)
     if first.response_id is not None and second.response_id is not None:
         return first.response_id == second.response_id and _overlap(first, second)
     is_failure = first.failure is not None and first.failure == second.failure
@@ -69,6 +71,18 @@ def is_same_call(first: CallPlace, second: CallPlace) -> bool:
         and _overlap(first, second)
         and distance_ns(first, second) < inf
     )
+
+
+def is_below(place: CallPlace, around: CallPlace) -> bool:
+    """Whether one instrumentation reported a call as a part of another."""
+    is_child = (place.trace_id, place.parent_id) == (around.trace_id, around.span_id)
+    return is_child and place.scope == around.scope
+
+
+def _is_reported_by(place: CallPlace, around: CallPlace) -> bool:
+    if place.has_failed:
+        return around.has_failed and abs(place.ended_ns - around.ended_ns) <= TOGETHER_NS
+    return distance_ns(place, around) < inf
 
 
 def distance_ns(first: CallPlace, second: CallPlace) -> float:
@@ -113,6 +127,7 @@ class _Calls:
     def place(self, call: _Call, place: CallPlace) -> None:
         slot = place.started_ns // TOGETHER_NS
         self._by_key[place.trace_id, slot].append(call)
+        self._by_key[place.trace_id, place.parent_id].append(call)
         if place.response_id is not None:
             self._by_key[place.response_id].append(call)
         if place.failure is not None:
@@ -127,9 +142,24 @@ class _Calls:
         ]
         return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
+    def after_tries(self, draft: Draft, place: CallPlace) -> Draft:
+        """Return a call without the failed tries of it, which are calls of their own."""
+        ends = [
+            other.ended_ns
+            for call in self._by_key.get((place.trace_id, place.span_id), ())
+            for other in call.places
+            if other.has_failed and is_below(other, place) and other.ended_ns < place.ended_ns
+        ]
+        if not ends or place.has_failed or draft.place is None:
+            return draft
+        latency_ms = (place.ended_ns - max(ends)) // MILLISECOND_NS
+        begun = draft.place._replace(started_ns=max(ends))
+        return replace(draft, place=begun, fields={**draft.fields, "latency_ms": latency_ms})
+
     def _candidates(self, place: CallPlace) -> Iterator[_Call]:
         slot = place.started_ns // TOGETHER_NS
         yield from self._by_key.get(place.response_id, ())[-MOST_NEAR:]
+        yield from self._by_key.get((place.trace_id, place.span_id), ())[-MOST_NEAR:]
         for near in (slot - 1, slot, slot + 1):
             yield from self._by_key.get((place.trace_id, near), ())[-MOST_NEAR:]
             if place.failure is not None:
@@ -166,6 +196,8 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     calls = _Calls(_known_calls(known.values(), failures))
     joined = Joined({index: draft for index, draft in enumerate(drafts) if draft.place is None})
     row_of_span = {(row.trace_id, row.span_id): row for row in rows}
+    # The tries of a call before the span around them.
+    placed.sort(key=lambda each: -each[2].started_ns)
     for index, draft, place in placed:
         row = row_of_span.get((draft.trace_id, draft.span_id))
         if row is not None and row.is_joined:
@@ -177,7 +209,7 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
             _merge_draft(call, draft, place, index)
             calls.place(call, place)
         else:
-            calls.add(_Call(draft, index, [place], [place]))
+            calls.add(_Call(calls.after_tries(draft, place), index, [place], [place]))
     _replace_stored(project_id, calls.all)
     joined.drafts |= {call.index: call.draft for call in calls.all if call.new and not call.is_done}
     _keep(project_id, calls.all)
@@ -407,16 +439,19 @@ def _place_of(row: SpanCall, failure: str | None) -> CallPlace:
         str(row.scope),
         str(row.response) if row.response else None,
         failure=failure,
+        has_failed=row.weight == FAILED,
     )
 
 
 def _with_keys(place: CallPlace, draft: Draft) -> CallPlace:
     """Return the place of a span with keys for texts: they are compared and never shown."""
-    is_failure = weight_of(draft) == FAILED and place.response_id is None
+    has_failed = weight_of(draft) == FAILED
+    is_failure = has_failed and place.response_id is None
     source, model = draft.fields.get("source"), draft.fields.get("model")
     failure = _failure_key(source, model, draft.error.kind) if is_failure and model else None
     response = key_of(place.response_id) if place.response_id is not None else None
-    return place._replace(scope=key_of(place.scope), response_id=response, failure=failure)
+    keys = {"scope": key_of(place.scope), "response_id": response, "failure": failure}
+    return place._replace(**keys, has_failed=has_failed)
 
 
 def key_of(text: str) -> str:

@@ -300,7 +300,10 @@ class _DraftedItem:
         attributes = (
             self.item.attributes if OWN_ATTEMPT in self.item.attributes else self.item.resource
         )
-        return None if count(attributes, OWN_ATTEMPT) is not None else self.item
+        if count(attributes, OWN_ATTEMPT) is not None:
+            return None
+        place = self.draft.place
+        return replace(self.item, started_ns=place.started_ns) if place else self.item
 
 
 def _draft_items(

@@ -96,6 +96,8 @@ class CallPlace(NamedTuple):
     agent_call: str | None = None
     # Service, model and kind of error of a failed call whose response is not named.
     failure: str | None = None
+    # Whether nothing of an answer is reported but an error.
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from diagnostics.ingest.receiving import (
     receive_spans,
     settle_verdicts,
 )
+from diagnostics.ingest.span_runs import settle_runs
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventPayload
 from diagnostics.store.sql import fetch
@@ -517,3 +518,52 @@ def test_a_failure_among_two_models_has_none(send: Send) -> None:
     )
     send(SDK, answered('{"steps": []}'), other, nameless())
     assert Event.objects.get(kind="provider_error").model is None
+
+
+def tries(*, ends_well: bool, wait_ms: int) -> list[Span]:
+    """Spans of LiveKit: one around all tries of a request, and one each of those that failed."""
+    begin, duration = START_NS, 300 * MILLISECOND_NS
+    spans = []
+    for index in range(1 if ends_well else 2):
+        spans.append(
+            thin(
+                span_id=f"{index + 1:02}" * 8,
+                is_error=True,
+                start_ns=begin,
+                end_time_unix_nano=begin + duration,
+            )
+        )
+        begin += duration + wait_ms * MILLISECOND_NS
+    if ends_well:
+        around = answered('{"steps": []}', end_time_unix_nano=begin + duration)
+    else:
+        end = begin - wait_ms * MILLISECOND_NS
+        around = bodies.span(span_id=OUTER, is_error=True, end_time_unix_nano=end)
+    return [*spans, around]
+
+
+@pytest.mark.parametrize("is_one_request", [True, False])
+@pytest.mark.parametrize("wait_ms", [700, 20])
+def test_a_call_around_its_failed_tries_is_the_one_after_them(
+    send: Send, is_one_request: bool, wait_ms: int
+) -> None:
+    spans = tries(ends_well=True, wait_ms=wait_ms)
+    for batch in [spans] if is_one_request else [[span] for span in spans]:
+        send(FRAMEWORK, *batch)
+    settle_runs()
+    events = Event.objects.order_by("occurred_at")
+    assert list(events.values_list("kind", "attempt", "latency_ms")) == [
+        ("provider_error", 1, 300),
+        ("succeeded", 2, 300 + wait_ms),
+    ]
+
+
+@pytest.mark.parametrize("is_one_request", [True, False])
+def test_a_call_around_tries_that_all_failed_is_the_last_of_them(
+    send: Send, is_one_request: bool
+) -> None:
+    spans = tries(ends_well=False, wait_ms=700)
+    for batch in [spans[::-1]] if is_one_request else [[span] for span in spans]:
+        send(FRAMEWORK, *batch)
+    kinds = Event.objects.order_by("occurred_at").values_list("kind", "latency_ms")
+    assert list(kinds) == [("provider_error", 300)] * 2
