@@ -450,8 +450,8 @@ def _with_keys(place: CallPlace, draft: Draft) -> CallPlace:
     source, model = draft.fields.get("source"), draft.fields.get("model")
     failure = _failure_key(source, model, draft.error.kind) if is_failure and model else None
     response = key_of(place.response_id) if place.response_id is not None else None
-    keys = {"scope": key_of(place.scope), "response_id": response, "failure": failure}
-    return place._replace(**keys, has_failed=has_failed)
+    keyed = place._replace(scope=key_of(place.scope), response_id=response)
+    return keyed._replace(failure=failure, has_failed=has_failed)
 
 
 def key_of(text: str) -> str:

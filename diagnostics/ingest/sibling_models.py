@@ -1,6 +1,7 @@
-"""The model of a failed call that does not name it, as some clients learn it from the answer only.
+"""The model and provider of a failed call that does not name them, as some clients learn them from
+the answer only.
 
-It is that of the other calls of its run and node, else of its node, if all name the same.
+They are those of the other calls of its run and node, else of its node, if all name the same.
 """
 
 from collections import defaultdict
@@ -37,7 +38,8 @@ def name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
 
 
 def _is_nameless(draft: Draft) -> bool:
-    return draft.slot == CALL and draft.is_error and "model" not in draft.fields
+    is_named = draft.fields.keys() >= {"provider", "model"}
+    return draft.slot == CALL and draft.is_error and not is_named
 
 
 def _family(draft: Draft) -> tuple[str, str]:
@@ -45,11 +47,12 @@ def _family(draft: Draft) -> tuple[str, str]:
 
 
 def _named(draft: Draft, known: Known) -> Draft:
-    own = draft.fields.get("provider")
-    of_node = {name for name in known.get((draft.node,), ()) if own in (None, name[0])}
-    names = known.get(_family(draft)) or of_node
-    if len({model for _, model in names}) != 1:
-        return draft
-    provider, model = min(names, key=lambda name: name[0] or "")
-    named = {"model": model} | ({"provider": provider} if provider is not None else {})
-    return replace(draft, fields={**named, **draft.fields})
+    own = {name: draft.fields[name] for name in NAMES[1:] if name in draft.fields}
+    for family in (_family(draft), (draft.node,)):
+        siblings = [dict(zip(NAMES[1:], pair, strict=True)) for pair in known.get(family, ())]
+        alike = [names for names in siblings if own.items() <= names.items()]
+        if len({names["model"] for names in alike}) == 1:
+            providers = {names["provider"] for names in alike} - {None}
+            own |= {"model": alike[0]["model"]}
+            own |= {"provider": providers.pop()} if len(providers) == 1 else {}
+    return replace(draft, fields={**own, **draft.fields})

@@ -23,7 +23,8 @@ ASIDE_PARTS = ("reasoning", "thinking", "redacted_thinking")
 ASIDE_KEYS = frozenset({"reasoningContent", "reasoning"})
 # Beside the answer in a list of parts, such as `web_search_call` and its result.
 BESIDE_PARTS = ("_call", "_use", "_result")
-ARGUMENTS = ("arguments", "input", "args", "parameters")
+ARGUMENTS = ("arguments", "input", "args", "parameters", "tool.args")
+TOOLS = ("name", "toolName", "tool_name", "tool.name")
 # What instrumentations write in place of hidden content.
 HIDDEN = frozenset({"__REDACTED__"})
 PRINTED_ADDRESS = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
@@ -279,7 +280,7 @@ def calls_of(calls: object) -> tuple[CalledTool, ...]:
         if isinstance(call, Mapping)
     ]
     return tuple(
-        tool_call(call.get("name", call.get("toolName", call.get("tool_name"))), call[key])
+        tool_call(next((call[name] for name in TOOLS if name in call), None), call[key])
         for call in opened
         if (key := next((name for name in ARGUMENTS if name in call), None)) is not None
     )

@@ -41,6 +41,7 @@ CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "other
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
 ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 CLOSED, OPENED, SILENT = (OPERATIONS[name] for name in ("closed", "opened", "silent"))
+NOBODY = OPERATIONS["nobody"]
 NAMES, NAMED = OPERATIONS["names"], tuple(OPERATIONS["named"])
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)
@@ -186,9 +187,9 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
 
 
 def _name(attributes: AttributeMap, key: str) -> str | None:
-    """Return a name; MLflow writes all values as JSON, and Spring a word for none."""
+    """Return a name; MLflow writes all values as JSON, and others a word for none."""
     name = (short(attributes, key) or "").strip('"')
-    return name if name not in ("", "none") else None
+    return None if name.lower() in NOBODY else name
 
 
 def _reason(attributes: AttributeMap, key: str) -> str | None:

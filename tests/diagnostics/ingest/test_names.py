@@ -16,6 +16,11 @@ ONE_NAME = [
     (PROVIDER, ["vertex_ai", "gcp.vertex_ai", "VertexAI", "google-vertex"]),
     (PROVIDER, ["gemini", "gcp.gemini", "google-gla"]),
     (PROVIDER, ["aws.bedrock", "aws_bedrock", "Bedrock", "AWS"]),
+    # LangChain4j's and Eino's.
+    (PROVIDER, ["azure_open_ai", "azure.ai.openai"]),
+    (PROVIDER, ["google_ai_gemini", "gcp.gemini"]),
+    (PROVIDER, ["google_vertex_ai_gemini", "gcp.vertex_ai"]),
+    (PROVIDER, ["Claude", "anthropic"]),
     (PROVIDER, ["xai", "x_ai", "x-ai"]),
     (PROVIDER, ["mistralai", "mistral_ai", "Mistral"]),
     # As the AI SDK of Vercel writes them: `<provider>.<api>`.

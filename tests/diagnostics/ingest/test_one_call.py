@@ -493,12 +493,9 @@ def test_failures_in_two_traces_that_differ_are_two(
     assert Event.objects.count() == 2
 
 
-def nameless(**more: Any) -> Span:
-    span = bodies.span({}, span_id=INNER, is_error=True, start_ns=START_NS - 10**10, **more)
-    names = [pair for pair in span.attributes if pair.key == "gen_ai.request.model"]
-    for pair in names:
-        span.attributes.remove(pair)
-    return span
+def nameless(named: dict[str, Any] | None = None, **more: Any) -> Span:
+    told = {"gen_ai.request.model": "", **(named or {})}
+    return bodies.span(told, span_id=INNER, is_error=True, start_ns=START_NS - 10**10, **more)
 
 
 @pytest.mark.parametrize("is_one_request", [True, False])
@@ -510,6 +507,27 @@ def test_a_failure_without_a_model_has_that_of_its_run(send: Send, is_one_reques
         send(SDK, good)
         send(SDK, nameless())
     assert Event.objects.get(kind="provider_error").model == "claude-haiku-4"
+
+
+@pytest.mark.parametrize("is_one_request", [True, False])
+@pytest.mark.parametrize("trace_id", [TRACE, "cd" * 16])
+def test_a_failure_without_a_provider_has_that_of_its_model(
+    send: Send, is_one_request: bool, trace_id: str
+) -> None:
+    """OpenInference's instrumentation of Mistral's SDK reads the provider from the answer."""
+    told = {"gen_ai.request.model": "claude-haiku-4", "gen_ai.provider.name": ""}
+    failed = nameless(told, trace_id=trace_id)
+    other = bodies.span(
+        {"gen_ai.request.model": "other", "gen_ai.provider.name": "openai"},
+        span_id="cc" * 8,
+        start_ns=START_NS + 10**10,
+    )
+    batch = [answered('{"steps": []}'), other, failed]
+    for spans in [batch] if is_one_request else [[span] for span in batch]:
+        send(SDK, *spans)
+        fold()
+    event = Event.objects.get(kind="provider_error")
+    assert (event.provider, event.model) == ("anthropic", "claude-haiku-4")
 
 
 def test_a_failure_among_two_models_has_none(send: Send) -> None:

@@ -399,3 +399,59 @@ def test_a_call_whose_sampler_dropped_its_attributes_has_the_model_of_its_name()
     assert (event.model, event.served_model) == ("asked-1", "served-1")
     assert draft_span(read_span(failed, "app", status="late", name="chat asked-1")) == []
     assert draft_span(read_span(failed, scope, status="late", name="embeddings e-1")) == []
+
+
+def test_datadog_tells_what_was_requested_under_the_name_of_the_sdk() -> None:
+    told = {
+        "gen_ai.operation.name": "llm",
+        "gen_ai.provider.name": "unknown",
+        "gen_ai.request.model": "served-1",
+        "gen_ai.usage.reasoning_output_tokens": 5,
+        "openai.request.provider": "OpenAI",
+        "openai.request.model": "asked-1",
+        "openai.response.model": "served-1",
+    }
+    event = event_of(told)
+    assert (event.provider, event.model, event.served_model) == ("OpenAI", "asked-1", "served-1")
+    assert event.reasoning_tokens == 5
+
+
+@pytest.mark.parametrize("word", ["unknown", "eino", "Langchain"])
+def test_a_framework_or_an_unknown_is_no_provider(word: str) -> None:
+    assert event_of({**CHAT, "gen_ai.provider.name": word}).provider is None
+    named = {**CHAT, "gen_ai.provider.name": word, "gen_ai.system": "openai"}
+    assert event_of(named).provider == "openai"
+
+
+def test_any_agent_tells_the_answer_as_the_output_of_a_call() -> None:
+    told = {
+        "gen_ai.operation.name": "call_llm",
+        "gen_ai.request.model": "asked-1",
+        "gen_ai.usage.output_tokens": 17,
+    }
+    bad = event_of(demanding({**told, "gen_ai.output": "By bus."}), "any_agent")
+    assert bad.parse_error_type == ParseErrorType.NOT_JSON
+    called = [{"tool.name": "book", "tool.args": '{"days": 3}'}]
+    (draft,) = draft_span(read_span({**told, "gen_ai.output": json.dumps(called)}, "any_agent"))
+    assert [(call.name, call.arguments) for call in draft.answer.calls] == [("book", GOOD)]
+
+
+def test_an_answer_that_langchain4j_could_not_have_for_a_filter_is_refused() -> None:
+    raised = ("exception", {"exception.type": "dev.langchain4j.exception.ContentFilteredException"})
+    event = event_of(CHAT, events=[raised])
+    assert event.parse_error_type == ParseErrorType.REFUSAL
+
+
+def test_eino_tells_the_component_that_a_root_span_is_of() -> None:
+    told = {
+        "gen_ai.span.kind": "workflow",
+        "runinfo.component": "ChatModel",
+        "runinfo.type": "OpenAI",
+        "gen_ai.system": "eino",
+        "gen_ai.request.model": "asked-1",
+    }
+    event = event_of(told, status="Error code: 429")
+    assert (event.provider, event.model) == ("OpenAI", "asked-1")
+    around = {"gen_ai.span.kind": "LLM", "runinfo.component": "Workflow"}
+    assert draft_span(read_span({**told, **around}, status="Error code: 429")) == []
+    assert event_of({**CHAT, "gen_ai.span.kind": "LLM", "gen_ai.operation.name": ""}) is not None
