@@ -15,6 +15,8 @@ from failsoft.parsing.makers import FinishClass, ending_of
 CONTENTS = ("parts", "content", "text")
 # Tuples: the type of a part may be anything, and a set refuses what has no hash.
 TEXT_PARTS = ("text", "output_text")
+# In a message: .NET tells a refusal as the content of an error.
+SAID_PARTS = (*TEXT_PARTS, "refusal", "error")
 TOOL_PARTS = ("tool_call", "tool_use", "toolUse", "tool-call", "function_call", "function")
 # Bedrock, Haystack, Google and Genkit name a block by its key.
 NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall", "toolRequest"})
@@ -85,10 +87,14 @@ class ProviderReply(NamedTuple):
 
 
 def first_answer(messages: object) -> Answer:
-    """Read the first of a list of messages, structured or as JSON text."""
+    """Read the first of a list of messages, structured or as JSON text.
+
+    Around answers of tools they are turns, not choices: the last one is read.
+    """
     parsed = decoded(messages)
     if isinstance(parsed, list):
-        parsed = parsed[0] if parsed else None
+        said = [message for message in parsed if _mapping(message).get("role") != "tool"]
+        parsed = said[0 if len(said) == len(parsed) else -1] if said else None
     return read_message(parsed)
 
 
@@ -236,7 +242,7 @@ def _of_parts(parts: Iterable[object]) -> Answer:
         else:
             is_refusal |= kind == REFUSAL
             text = part.get("content", part.get("text", part.get(REFUSAL)))
-            is_text = kind in TEXT_PARTS or kind == REFUSAL
+            is_text = kind in SAID_PARTS
             if isinstance(text, str) and is_text and (printed := _printed(text)) is not None:
                 return printed
             texts.append(shown(text) if is_text and isinstance(text, str) else None)

@@ -42,6 +42,8 @@ QUOTED_REASON = re.compile(r"\b(?:finish_|stop_)?reason\W{1,4}([a-z_]+)", re.IGN
 QUOTED_CODE = re.compile(r"\bcode\W{1,5}([a-z_]+)", re.IGNORECASE)
 # Lines of a stack trace that name an exception: the first one is the innermost cause.
 CAUSE = re.compile(r"^(?:\w+\.)+\w*(?:Error|Exception|Exit|Timeout)\b.*", re.MULTILINE)
+# What the names of types are put together by: in Ruby and Rust, in PHP, elsewhere.
+SPACES = re.compile(r"::|\\|\.")
 MOST_OF_TEXT = 2000
 Kind = TypeVar("Kind", CallErrorType, ParseErrorType)
 
@@ -68,7 +70,7 @@ class CallError:
     @property
     def parse_error(self) -> ParseErrorType | None:
         """The parse failure that the error names; None for an error of the call itself."""
-        names = (name.replace("::", ".").rpartition(".")[2] for name in self._names())
+        names = (SPACES.split(name)[-1] for name in self._names())
         codes = (code for text in self.texts for code in QUOTED_CODE.findall(text))
         found = (PARSE_ERRORS.get(name) for name in (*names, *codes))
         quoted = (match[1] for text in self.texts if (match := QUOTED_REASON.search(text)))
@@ -86,8 +88,9 @@ class CallError:
         names = {self.status or ""}
         for name in self._names():
             lowered = name.strip().lower()
-            names |= {lowered, lowered.rpartition(".")[2]}
-        is_given_up = not CANCELS.isdisjoint(names)
+            names |= {lowered, SPACES.split(lowered)[-1]}
+        # .NET cancels what takes too long, too.
+        is_given_up = not CANCELS.isdisjoint(names) and not any(map(_is_late, self.texts))
         return is_given_up or (finish_reason or "").strip().lower() in ABANDONED
 
     def _names(self) -> Iterator[str]:
@@ -151,6 +154,10 @@ def _fault_of(text: str) -> ParseErrorType | None:
     """Return what is wrong with an answer by the words of a client that cannot read it."""
     plain = GAPS.sub("", text.lower())
     return None if any(part in plain for part in PAGES) else _row_of(plain, UNREAD)
+
+
+def _is_late(text: str) -> bool:
+    return _kind_of(text) is CallErrorType.TIMEOUT
 
 
 def _kind_of(text: str) -> CallErrorType | None:

@@ -436,10 +436,63 @@ def test_any_agent_tells_the_answer_as_the_output_of_a_call() -> None:
     assert [(call.name, call.arguments) for call in draft.answer.calls] == [("book", GOOD)]
 
 
-def test_an_answer_that_langchain4j_could_not_have_for_a_filter_is_refused() -> None:
-    raised = ("exception", {"exception.type": "dev.langchain4j.exception.ContentFilteredException"})
-    event = event_of(CHAT, events=[raised])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dev.langchain4j.exception.ContentFilteredException",
+        "Symfony\\AI\\Platform\\Exception\\ContentFilterException",
+    ],
+)
+def test_an_answer_withheld_by_a_filter_is_refused(name: str) -> None:
+    event = event_of(CHAT, events=[("exception", {"exception.type": name})])
     assert event.parse_error_type == ParseErrorType.REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("System.Threading.Tasks.TaskCanceledException", "A task was canceled."),
+        ("System.OperationCanceledException", "The operation was canceled."),
+        (
+            "java.util.concurrent.CancellationException",
+            "java.util.concurrent.CancellationException",
+        ),
+        ("kotlinx.coroutines.JobCancellationException", "Job was cancelled"),
+    ],
+)
+def test_a_task_that_its_caller_cancelled_is_cancelled(name: str, text: str) -> None:
+    assert event_of({**CHAT, "error.type": name}, status=text).kind is EventKind.CANCELLED
+
+
+def test_a_task_that_the_client_of_dotnet_cancelled_after_its_timeout_timed_out() -> None:
+    text = "The request was canceled due to the configured HttpClient.Timeout of 100 s elapsing."
+    event = event_of(
+        {**CHAT, "error.type": "System.Threading.Tasks.TaskCanceledException"}, status=text
+    )
+    assert event.attributes["call_error_type"] == CallErrorType.TIMEOUT
+
+
+def told_messages(*messages: dict[str, Any]) -> dict[str, Any]:
+    return {**CHAT, "gen_ai.output.messages": json.dumps(messages)}
+
+
+def test_the_answer_after_turns_with_tools_is_the_last_one() -> None:
+    """.NET's chat client reports what its inner one did, too, if tools are called within."""
+    call = {"type": "tool_call", "id": "call-1", "name": "search", "arguments": {"query": "x"}}
+    turns = (
+        {"role": "assistant", "parts": [call], "finish_reason": "stop"},
+        {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call-1"}]},
+        {"role": "assistant", "parts": [{"type": "text", "content": "By bus."}]},
+    )
+    assert event_of(demanding(told_messages(*turns))).parse_error_type == ParseErrorType.NOT_JSON
+    choices = ({"role": "assistant", "parts": [{"type": "text", "content": GOOD}]}, turns[2])
+    assert event_of(demanding(told_messages(*choices))).kind is EventKind.SUCCEEDED
+
+
+def test_a_refusal_that_dotnet_tells_as_the_content_of_an_error_is_read() -> None:
+    part = {"type": "error", "content": "I'm sorry, but I can't help with that request."}
+    told = told_messages({"role": "assistant", "parts": [part], "finish_reason": "stop"})
+    assert event_of(demanding(told)).parse_error_type == ParseErrorType.REFUSAL
 
 
 def test_eino_tells_the_component_that_a_root_span_is_of() -> None:
