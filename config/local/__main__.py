@@ -5,6 +5,7 @@ python -m config.local [--port PORT] [--data DIR] [--no-model] [--no-demo]
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -59,7 +60,11 @@ def prepare(options: Options) -> tuple[Folder, int]:
         raise FolderError(f"port {options.port} is taken; choose another with --port")
     load_configuration(database_url="", local_stack=True)
     if options.remember:
-        remember_data_folder(folder.path)
+        try:
+            remember_data_folder(folder.path)
+        except OSError as error:  # commands of a read-only checkout are given the folder
+            remedy = f"give commands FAILSOFT_DATA_DIR={shlex.quote(str(folder.path))}"
+            print(f"failsoft: {error}; {remedy}", file=sys.stderr)  # noqa: T201 - for the terminal
     return folder, lock
 
 

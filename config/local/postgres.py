@@ -95,7 +95,8 @@ def create_database(sockets: Path, name: str = ROLE) -> None:
 
 def is_ready(sockets: Path) -> bool:
     program = str(find_postgresql() / "pg_isready")
-    command = [program, "--quiet", "--host", str(sockets)]
+    # Named, since without it the program looks for the name of the user, who may have none.
+    command = [program, "--quiet", "--host", str(sockets), "--username", ROLE]
     return subprocess.run(command, check=False, timeout=10).returncode == 0  # noqa: S603 - no user input
 
 

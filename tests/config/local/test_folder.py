@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from config import runtime
+from config.local.__main__ import prepare
 from config.local.folder import (
     SOCKET_PATH_LIMIT,
     AlreadyRunningError,
@@ -18,6 +20,8 @@ from config.local.folder import (
     steady_port,
     take_lock,
 )
+from config.local.stack import Options
+from tests.faults.stack import free_port
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -98,3 +102,16 @@ def test_keys_that_a_killed_start_left_half_written_are_written_anew(
     keys = read_keys(folder)
     assert set(keys) == {"secret_key", "working_key", "model_key"}
     assert read_keys(folder) == keys
+
+
+def test_a_checkout_that_cannot_be_written_only_forgets_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "checkout").touch()
+    monkeypatch.setattr(runtime, "POINTER", tmp_path / "checkout" / ".local" / "data-dir")
+    data = tmp_path / "my data"
+    options = Options(port=free_port(), data=data, remember=True, model=False, demo=False)
+    _, lock = prepare(options)
+    os.close(lock)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"give commands FAILSOFT_DATA_DIR='{data}'")

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from config.local import binaries, postgres
 from config.local.binaries import BinaryMissingError, find_postgresql
+from tests import embedded
 from tests.embedded import OPTIONS, running, throw_away_folder
 from tests.faults.stack import eventually
 
@@ -119,3 +121,24 @@ def test_the_named_server_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     server.chmod(0o755)
     monkeypatch.setenv("PG_BIN", str(tmp_path))
     assert find_postgresql() == tmp_path
+
+
+# The kernel knows the user, no file of users does, as in a container started with any uid.
+NAMELESS = """
+import sys
+from pathlib import Path
+from config.local import launch, postgres
+launch.NOBODY = 54321
+launch.become_plain_user("namespace", [])
+print(postgres.is_ready(Path(sys.argv[1])))
+"""
+
+
+def test_a_user_without_a_name_sees_that_the_server_is_ready() -> None:
+    with embedded.running_postgres() as url:
+        sockets = url.partition("host=")[2]
+        command = [sys.executable, "-c", NAMELESS, sockets]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr:
+        pytest.skip("no user namespaces here")
+    assert done.stdout == "True\n", done.stderr
