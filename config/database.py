@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from django.db import InterfaceError, InternalError, OperationalError
 from psycopg.conninfo import conninfo_to_dict
 
 CONNECT_TIMEOUT_SECONDS = 10
@@ -38,6 +39,25 @@ CONNECTION_FAULTS = {
     "pg_hba.conf": "the server refuses the role or the address of this machine: its pg_hba.conf",
     "SSL": "the server's TLS is not what DATABASE_URL says: sslmode, sslrootcert",
 }
+# SQLSTATEs, by their beginnings, of a server that cannot be used whatever the statement.
+OUTAGES = ("08", "53", "57P", "25006")
+
+
+def explain_outage(error: BaseException) -> str | None:
+    """Return why the database is away, or None if this is another error."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    if not isinstance(error, (OperationalError, InterfaceError, InternalError)):
+        return None
+    if state and not state.startswith(OUTAGES):
+        return None
+    return explain_connection(error) or "the connection was lost"
+
+
+def explain_connection(error: BaseException) -> str | None:
+    """Return what the words or the SQLSTATE of an error mean for an administrator."""
+    state = getattr(error.__cause__, "sqlstate", None)
+    words = (reason for words, reason in CONNECTION_FAULTS.items() if words in str(error))
+    return REMEDIES.get(state or "") or next(words, None)
 
 
 def database_settings(url: str, pool_size: int) -> dict[str, Any]:

@@ -1,17 +1,43 @@
 """Logging: one redacted JSON object per line on stderr."""
 
 import logging
+import math
+from time import monotonic
 from typing import Any
 
 import structlog
 
 from config.configuration import configuration
+from config.database import explain_outage
 from diagnostics.redaction.redactor import redact_event
 
 # Periodic tasks would log a line every second and hide the others.
 QUIET: dict[str, dict[str, Any]] = {
     name: {"level": "WARNING"} for name in ("celery.app.trace", "celery.worker.strategy", "httpx")
 }
+
+
+# A worker would otherwise log a traceback for each task, two of them a second.
+OUTAGE_SECONDS = 30.0
+
+
+class OutageFilter(logging.Filter):
+    """Says that the database is away in one line, and again after half a minute."""
+
+    _said = -math.inf
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Shorten the record of an outage, or drop it if one was logged a moment ago."""
+        error = record.exc_info and record.exc_info[1]
+        reason = explain_outage(error) if error else None
+        if reason is None:
+            return True
+        if monotonic() - self._said < OUTAGE_SECONDS:
+            return False
+        self._said = monotonic()
+        record.msg, record.args = f"the database is away: {reason}", ()
+        record.exc_info = record.exc_text = None
+        return True
 
 
 SHARED: list[structlog.typing.Processor] = [
@@ -53,7 +79,10 @@ def configure_logging(level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"json": {"()": json_formatter}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "filters": {"outage": {"()": OutageFilter}},
+        "handlers": {
+            "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["outage"]}
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {"django": {"level": level}, **QUIET},
     }

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from agents.goals.models import Goal
 from config import ALIVE
 from config.celery import PINGED_QUEUES, app
-from config.database import CONNECTION_FAULTS, REMEDIES
+from config.database import explain_connection
 from config.local.folder import Folder
 from diagnostics import clock
 from diagnostics.alerting.dead_man import MISSED, OVERDUE, overdue_notifications
@@ -69,8 +69,7 @@ def _probe_database() -> None:
             raise NotReadyError(f"disk full: {place}") from error
         if state == READ_ONLY:
             raise NotReadyError("the database is read-only") from error
-        reasons = (CONNECTION_FAULTS[words] for words in CONNECTION_FAULTS if words in str(error))
-        if reason := REMEDIES.get(state or "") or next(reasons, None):
+        if reason := explain_connection(error):
             raise NotReadyError(reason) from error
         raise
 

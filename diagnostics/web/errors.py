@@ -25,6 +25,9 @@ log = structlog.get_logger(__name__)
 FOR_PROGRAMS = ("/api/v1/", "/v1/", "/mcp")
 METRICS = "/metrics"
 READINESS = "/readyz"
+# What Django says of a file that was not collected, or not by this version.
+NOT_COLLECTED = "Missing staticfiles manifest entry"
+COLLECT = "run manage.py collectstatic, then restart the web server"
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -36,11 +39,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
         # Its kind alone: while a database is away, each request would log all of it.
         log.error("database_away", error_id=error_id, cause=type(fault).__name__)
         return _unavailable(request, error_id)
-    log.error("page_failed", error_id=error_id, exc_info=True)  # noqa: LOG014
+    is_unstyled = isinstance(fault, ValueError) and str(fault).startswith(NOT_COLLECTED)
+    if is_unstyled:
+        log.error("static_files_missing", error_id=error_id, cause=str(fault), remedy=COLLECT)
+    else:
+        log.error("page_failed", error_id=error_id, exc_info=True)  # noqa: LOG014
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = f"Internal error; it is in the log under the id {error_id}."
         return JsonResponse({"detail": detail, "code": "error"}, status=500)
-    return _static_page("500.html", 500, {"error_id": error_id})
+    context = {"error_id": error_id, "is_unstyled": is_unstyled}
+    return _static_page("500.html", 500, context)
 
 
 def report_hang(request: HttpRequest) -> HttpResponse:

@@ -1,6 +1,7 @@
 """What a reader sees when a page of ours breaks."""
 
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
@@ -9,6 +10,8 @@ from django.db import OperationalError
 from django.template.loader import get_template
 from django.test import Client, RequestFactory
 from django.urls import resolve
+from pytest_django import Settings
+from structlog.testing import capture_logs
 
 from diagnostics.web.errors import server_error
 
@@ -42,6 +45,21 @@ def test_broken_page_is_answered_with_it(client: Client, monkeypatch: pytest.Mon
     assert answer.status_code == 500
     assert b"Internal error" in answer.content
     assert b"canary" not in answer.content
+
+
+def test_a_page_without_its_static_files_says_what_to_run(
+    client: Client, settings: Settings, tmp_path: Path
+) -> None:
+    storage = "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": storage}}
+    settings.STATIC_ROOT = tmp_path
+    client.raise_request_exception = False
+    with capture_logs() as lines:
+        answer = client.get("/accounts/login/")
+    assert answer.status_code == 500
+    assert b"<code>manage.py collectstatic</code>" in answer.content
+    (line,) = [line for line in lines if line["event"] == "static_files_missing"]
+    assert "manage.py collectstatic" in line["remedy"]
 
 
 def lose_database(*_: object) -> None:

@@ -1,0 +1,73 @@
+"""What workers log while the database is away: one line in a while, with the reason."""
+
+import logging
+
+import pytest
+from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError
+from psycopg import errors
+
+from config.logging import OutageFilter
+
+REFUSED = 'connection to server at "db" failed: Connection refused'
+
+
+def record(error: Exception) -> logging.LogRecord:
+    """Return what Celery logs of a task that raised."""
+    info = (type(error), error, None)
+    return logging.LogRecord("celery.app.trace", logging.ERROR, "", 0, "Task raised", (), info)
+
+
+def caused(error: DatabaseError, cause: Exception) -> DatabaseError:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    clock = [0.0]
+    monkeypatch.setattr("config.logging.monotonic", lambda: clock[0])
+    return clock
+
+
+OUTAGES = [
+    OperationalError(REFUSED),
+    InterfaceError("connection already closed"),
+    caused(OperationalError("terminating connection"), errors.AdminShutdown()),
+    caused(OperationalError("could not extend file"), errors.DiskFull()),
+]
+
+
+@pytest.mark.parametrize("error", OUTAGES, ids=str)
+def test_an_outage_of_the_database_is_one_line_in_half_a_minute(
+    now: list[float], error: Exception
+) -> None:
+    outages = OutageFilter()
+    first = record(error)
+    assert outages.filter(first)
+    assert first.exc_info is None
+    assert not outages.filter(record(error))
+    now[0] = 31
+    assert outages.filter(record(error))
+
+
+def test_the_line_of_an_outage_says_what_to_look_at() -> None:
+    line = record(OperationalError(REFUSED))
+    OutageFilter().filter(line)
+    assert "nothing listens at the address of DATABASE_URL" in line.getMessage()
+
+
+OTHERS = [
+    ProgrammingError("no such column"),
+    caused(OperationalError("deadlock detected"), errors.DeadlockDetected()),
+    caused(OperationalError("statement timeout"), errors.QueryCanceled()),
+    ValueError("mine"),
+]
+
+
+@pytest.mark.parametrize("error", OTHERS, ids=str)
+def test_other_errors_keep_their_traceback(now: list[float], error: Exception) -> None:
+    outages = OutageFilter()
+    for _ in range(2):
+        line = record(error)
+        assert outages.filter(line)
+        assert line.exc_info is not None
