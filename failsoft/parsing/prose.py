@@ -33,7 +33,7 @@ _REST = 2_000
 
 def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     """Refuse an answer that the text around it declines or calls an example."""
-    announced = announcement(text, 0, start)
+    announced = announcement(text, 0, start, is_empty=is_empty)
     if announced is not None:
         raise announced
     tail = _spoken(text[end : end + FIRST_SENTENCES])
@@ -44,10 +44,10 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
         raise caused(end + disclaimed.start(), RefusalCause.EXAMPLE)
 
 
-def announcement(text: str, begin: int, start: int) -> ParseFault | None:
+def announcement(text: str, begin: int, start: int, *, is_empty: bool = False) -> ParseFault | None:
     """Return why what begins at `start` is no answer, if the text from `begin` says so.
 
-    It declines, or it announces an example.
+    It declines, or it announces an example; an empty answer does not make up for declining.
     """
     head = _spoken(text[begin:start])
     if not head.strip():
@@ -56,7 +56,8 @@ def announcement(text: str, begin: int, start: int) -> ParseFault | None:
     example = _EXAMPLES.search(head, sentence)
     at = _attribution(head) if example is None else example.start()
     declined = (_REFUSES if at is None else _DECLINES).search(head[:FIRST_SENTENCES])
-    if declined is not None and (at is not None or not _DELIVERS.search(head, declined.end())):
+    is_final = at is not None or is_empty
+    if declined is not None and (is_final or not _DELIVERS.search(head, declined.end())):
         return refusal()
     return None if at is None else caused(start - len(head) + at, RefusalCause.EXAMPLE)
 
@@ -89,7 +90,7 @@ _STATEMENT = re.compile(
     r"^[ \t]{0,40}(?:(?:const|let|var)[ \t]+)?[A-Za-z_$][\w.$]{0,80}"
     r"(?:(?:\[[^\]\n]{0,80}\]){0,4}[ \t]*(?:[-+*/|&%]|\*\*|//)?=(?![=>])[ \t]*[^\s=]"
     r"|(?:\.[A-Za-z_]\w*)?\([^\n]{0,200}\)[ \t]*(?:;[ \t]*)?$)"
-    r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )",
+    r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )|<<[-~]?[ \t]?['\"]?[A-Z]{2,20}\b",
     re.MULTILINE,
 )
 # An attribute of the value, or another statement on its line.
@@ -98,13 +99,18 @@ _GOES_ON = re.compile(
     r"|[ \t)]*;[ \t]*[A-Za-z_$][\w.$]{0,80}(?:(?:\[[^\]\n]{0,80}\])?[ \t]*[-+*/|&%]?=(?![=>])|\()",
     re.MULTILINE,
 )
-# The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL.
+# The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL;
+# what is printed or compared, passed to the method of a result, part of a URL, or one of
+# several assignments on a line.
 _ARGUMENT = re.compile(
     r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z"
     r"|^[ \t]*\|(?:[^|\n]*\w[^|\n]*\|[^\n]*|[ \t`]*)\Z"
     r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z"
     r"|^[ \t]*(?:SELECT\b|(?i:insert\s+into\b|update\s+\S{1,80}\s+set\b|values\s*\())"
-    r"[^:\n]*['(]\s*\Z",
+    r"[^:\n]*['(]\s*\Z"
+    r"|^[ \t$>]{0,8}(?:echo|printf)[ \t][^\n]{0,200}\Z|[=!]=[ \t]*\Z|\)\.\w{1,80}\(\s*\Z"
+    r"|\b[a-z][a-z+.-]{1,20}://[^\s'\"`]{1,400}\Z"
+    r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?[\w.]{1,80}=\s*\Z",
     re.MULTILINE,
 )
 # In the fence of a program, a line that begins with two words: a command, a definition.
@@ -123,6 +129,8 @@ _IN_FENCE = re.compile(
     re.MULTILINE,
 )
 _FENCE = re.compile(r"`{3}|~{3}")
+# In the fence of a configuration, the answer is the value of one key.
+_SETTING = re.compile(r"(?:```|~~~)[ \t]*(?i:toml|ini|hcl|terraform|tf)\b[^{\[]*=\s*\Z")
 
 
 def check_program(text: str, start: int, end: int) -> None:
@@ -133,6 +141,8 @@ def check_program(text: str, start: int, end: int) -> None:
     statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
     statements.append(_GOES_ON.match(text, end))
     statements.append(_ARGUMENT.search(text, max(line, start - 400), start))
+    if opened >= 0:
+        statements.append(_SETTING.match(text, opened, start))
     if fence is not None and opened >= 0:
         statements.append(_IN_FENCE.search(text, end, fence.start()))
     if opened >= 0 and _PROGRAM.match(text, opened):
@@ -151,6 +161,13 @@ _OTHERS = re.compile(
 _LEAF = re.compile(
     r"<([A-Za-z_][\w:.-]{0,80})(?:[\s=][^<>\n]{0,200})?>(?=[^<]*?[^\s<])[^<]*</\1\s*>"
 )
+# A page; the name of a tool on the line above its arguments.
+_PAGE = re.compile(r"\s*(?i:<!doctype\s+html\b|<html\b)")
+_NAME_LINE = re.compile(
+    r"\s*(?:<\|assistant\|>)?\s*"
+    r"(?!\w*(?:answer|data|final|format|json|object|output|plan|reply|response|result))"
+    r"[a-z]\w{0,80}_\w{1,80}[ \t]*\n\s*"
+)
 _PARAMETERS = frozenset({"parameter", "param", "argument", "arg", "arg_value", "arg_key"})
 _REMARKS = frozenset(MAKERS["remarks"]["elements"].split())
 
@@ -160,6 +177,10 @@ def check_elements(text: str, start: int, end: int) -> None:
     other = _OTHERS.search(text, max(0, start - 300), start)
     if other is not None:
         raise caused(other.start(), RefusalCause.EXAMPLE)
+    if _PAGE.match(text, 0, start):
+        raise caused(0, RefusalCause.PROGRAM)
+    if _NAME_LINE.fullmatch(text, 0, start):
+        raise caused(0, RefusalCause.CALL_MARKUP)
     element = _ELEMENT.search(text, max(0, start - 500), start)
     if element is None:
         return

@@ -4,6 +4,7 @@ Near names of keys are read as the keys that they stand for. Only remarks and nu
 any other unknown key may carry meaning, and is left for the validator to refuse.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from types import UnionType
@@ -25,8 +26,11 @@ REMARKS = frozenset((
     "objective", "purpose", "rationale", "reason", "reasoning", "reasons", "remark", "remarks",
     "summary", "thinking", "thought", "thoughts", "title", "why",
 ))  # fmt: skip
-# Keys that announce what an answer would look like, which is no answer.
-SPECIMENS = frozenset({"example", "examples", "format", "sample", "schema", "template"})
+# Keys that announce what an answer would look like, or that rule it out; neither is an answer.
+NO_ANSWERS = re.compile(
+    r"(?:examples?|samples?|template|rejected|discarded|previous|old|wrong|invalid|cancelled)"
+    r"(?:plans?|answers?|responses?|outputs?|versions?)?|format|schema"
+)
 MAX_WRAPPERS = 4
 
 
@@ -190,7 +194,7 @@ def _ways_to_plans(value: Any, depth: int) -> Iterator[tuple[str | int, ...]]:  
         yield from [()] if is_found else []
         return
     for key, inner in items:
-        if plain_name(str(key)) not in SPECIMENS:
+        if NO_ANSWERS.fullmatch(plain_name(str(key))) is None:
             yield from ((key, *way) for way in _ways_to_plans(inner, depth - 1))
 
 

@@ -34,3 +34,15 @@ def test_x_20_any_other_list_is_left_as_it_was(value: Any) -> None:
 def test_x_20_a_step_that_is_no_object_stays_for_the_validator() -> None:
     softened = soften_plan({"steps": [STEP, "echo", 7]})
     assert softened.value["steps"] == [STEP, "echo", 7]
+
+
+@pytest.mark.parametrize("key", ["rejected_plan", "previousPlan", "wrong answer", "example_plan"])
+def test_a_plan_under_a_key_that_rules_it_out_is_no_answer(key: str) -> None:
+    wrapped = {key: {"steps": [{"step_id": "a", "tool": "echo"}]}}
+    assert soften_plan(wrapped).value == wrapped
+
+
+@pytest.mark.parametrize("key", ["plan", "final_plan", "revised_plan", "formatted_plan"])
+def test_a_plan_under_any_other_key_is_the_answer(key: str) -> None:
+    plan = {"steps": [{"step_id": "a", "tool": "echo"}]}
+    assert soften_plan({key: plan}).value == plan
