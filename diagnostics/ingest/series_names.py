@@ -46,8 +46,9 @@ PROVIDERS: Mapping[str, str] = {
 def plain(kind: NameKind, spelling: str) -> str:
     """Return a spelling without blanks around it, and without the API of a provider."""
     name = spelling.strip()
-    provider, _, api = name.rpartition(".")
-    return provider if provider and kind is NameKind.PROVIDER and api.casefold() in APIS else name
+    provider, _, api = name.replace(":", ".").rpartition(".")
+    is_of_api = provider and kind is NameKind.PROVIDER and api.casefold() in APIS
+    return name[: len(provider)] if is_of_api else name
 
 
 def key_of(kind: NameKind, spelling: str) -> str:

@@ -24,6 +24,7 @@ PREFIXES = (
     "failsoft.",
     # Only the first answer: `...0.message.content`, `...0.finish_reason`.
     "llm.output_messages.0.",
+    "gen_ai.output.messages.0.",
     "gen_ai.completion.0.",
     # AgentOps tells blocks of one answer as several: after thoughts this is the text.
     "gen_ai.completion.1.content",

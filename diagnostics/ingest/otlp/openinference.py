@@ -14,7 +14,10 @@ from diagnostics.ingest.otlp.answers import (
 from diagnostics.ingest.otlp.attributes import AttributeMap, short
 from diagnostics.ingest.otlp.telemetry import Span
 
-MESSAGE = "llm.output_messages.0.message."
+MESSAGES = "llm.output_messages."
+MESSAGE = f"{MESSAGES}0.message."
+# As traceAI begins the same names.
+OTHER_MESSAGES = "gen_ai.output.messages."
 CONTENTS = f"{MESSAGE}contents."
 TEXT = ".text"
 JSON_TYPE = "application/json"
@@ -39,6 +42,10 @@ def read_answer(attributes: AttributeMap) -> ProviderReply:
     What the messages omit is read from `output.value`, the provider's whole reply; of OpenAI's
     Responses each item is a message, and only all of them are the answer.
     """
+    if any(key.startswith(OTHER_MESSAGES) for key in attributes):
+        attributes = {
+            key.replace(OTHER_MESSAGES, MESSAGES, 1): value for key, value in attributes.items()
+        }
     answer = _answer(attributes)
     is_whole = answer is not None and (answer.text or answer.calls)
     is_item = RESPONSE.search(str(attributes.get("output.value"))) is not None

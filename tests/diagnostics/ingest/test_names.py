@@ -26,6 +26,8 @@ ONE_NAME = [
     # As the AI SDK of Vercel writes them: `<provider>.<api>`.
     (PROVIDER, ["openai", "openai.chat", "openai.responses", "OpenAI.completion", "openai-chat"]),
     (PROVIDER, ["anthropic", "anthropic.messages"]),
+    # Mirascope: `<provider>:<api>`.
+    (PROVIDER, ["openai", "openai:completions", "openai:responses"]),
     (PROVIDER, ["azure", "azure.chat", "azure-openai.responses"]),
     (PROVIDER, ["google.vertex.chat", "vertex_ai"]),
     (PROVIDER, ["my-gateway.chat", "my-gateway"]),

@@ -508,3 +508,34 @@ def test_eino_tells_the_component_that_a_root_span_is_of() -> None:
     around = {"gen_ai.span.kind": "LLM", "runinfo.component": "Workflow"}
     assert draft_span(read_span({**told, **around}, status="Error code: 429")) == []
     assert event_of({**CHAT, "gen_ai.span.kind": "LLM", "gen_ai.operation.name": ""}) is not None
+
+
+TRACEAI = {
+    "gen_ai.span.kind": "LLM",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.request.parameters": '{"model": "asked-1", "max_tokens": 300, "temperature": 0.5}',
+}
+
+
+def test_traceai_tells_the_requested_model_in_the_parameters() -> None:
+    answered = {"gen_ai.request.model": "served-1", "output.value": "By bus."}
+    event = event_of(demanding({**TRACEAI, **answered}))
+    assert (event.model, event.served_model) == ("asked-1", "served-1")
+    assert (event.max_output_tokens, event.temperature) == (300, 0.5)
+    assert event.parse_error_type == ParseErrorType.NOT_JSON
+    failed = event_of(TRACEAI, status="Error code: 429")
+    assert (failed.model, failed.served_model) == ("asked-1", None)
+
+
+def test_traceai_lists_messages_as_openinference_does() -> None:
+    message = "gen_ai.output.messages.0.message."
+    function = f"{message}tool_calls.0.tool_call.function."
+    told = {
+        **TRACEAI,
+        "output.value": "Function: book({})",
+        f"{message}role": "assistant",
+        f"{function}name": "book",
+        f"{function}arguments": GOOD,
+    }
+    (draft,) = draft_span(read_span(told))
+    assert [(call.name, call.arguments) for call in draft.answer.calls] == [("book", GOOD)]
