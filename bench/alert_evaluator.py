@@ -24,7 +24,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.counts import MINUTE
 from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, ProjectDetectors
 from diagnostics.store.models import Series
 from diagnostics.store.windows import floor

@@ -30,7 +30,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.counts import MINUTE, freeze, read_counts
 from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
+from diagnostics.alerting.saved_states import ensure_standard_rules, rules_of
 from diagnostics.alerting.series_detectors import judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.analysis.detectors.thresholds import LONG_WINDOWS

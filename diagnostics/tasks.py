@@ -9,8 +9,9 @@ from django.contrib.sessions.models import Session
 from diagnostics import clock
 from diagnostics.alerting.dead_man import ping_outside
 from diagnostics.alerting.delivery import deliver_all, probe_channels
-from diagnostics.alerting.evaluator import evaluate, purge_evaluations
+from diagnostics.alerting.evaluator import evaluate
 from diagnostics.alerting.reminders import remind_all, send_canaries
+from diagnostics.alerting.rule_rows import purge_evaluations
 from diagnostics.ingest.answerers import forget_old_answerers
 from diagnostics.ingest.key_counts import forget_old_counts
 from diagnostics.ingest.receiving import settle_verdicts

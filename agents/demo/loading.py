@@ -30,8 +30,8 @@ from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import RecordStatus, record
-from diagnostics.prices.models import Price
-from diagnostics.prices.prices import look_up_prices, prices_of
+from diagnostics.prices.models import Price, prices_of
+from diagnostics.prices.prices import look_up_prices
 from diagnostics.purge import purge_marked
 from diagnostics.reports.archive import archive_last_days
 from diagnostics.reports.models import Report

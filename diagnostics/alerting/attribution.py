@@ -19,8 +19,9 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, transaction
 
+from diagnostics.alerting.incident_models import NAMELESS
 from diagnostics.alerting.signals import Slice
-from diagnostics.alerting.statuses import stored_statuses, verdict_within
+from diagnostics.alerting.statuses import stored_statuses, touches, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.verdicts import Verdict, stored_form
@@ -35,7 +36,6 @@ JOIN_SECONDS = 120
 REOPEN_SECONDS = 3600
 """So long after an incident ended by itself it is the same one that comes back."""
 OUTAGE = "provider_outage"
-NAMELESS = frozenset({"", "not_enough_data"})
 UNCLEAR = NAMELESS | {"mixed"}
 """Verdicts that name no single thing."""
 
@@ -167,9 +167,3 @@ class VerdictCache:
 def attribution_of(values: Slice, verdict: Verdict | None) -> Attribution:
     cause, value = (verdict.finding.cause or "", verdict.finding.value) if verdict else ("", "")
     return Attribution(str(cause), value, values.get("provider"), values.get("model"))
-
-
-def touches(verdict: Verdict, values: Slice) -> bool:
-    """Whether a series that a verdict is about is part of a slice."""
-    named = [name for name in SERIES_FIELDS if name in values]
-    return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)

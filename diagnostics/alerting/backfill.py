@@ -18,10 +18,11 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import clear_slices, raise_slices
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertSlot, AlertState, Evaluation
-from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
 from diagnostics.alerting.rules import RuleDefinition
 from diagnostics.alerting.saved_states import (
     SliceEvaluation,
+    ensure_standard_rules,
+    rules_of,
     save_evaluations,
     save_new,
     save_states,

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from time import monotonic
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 
@@ -18,8 +17,13 @@ from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, freeze, try_lock_al
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
-from diagnostics.alerting.rule_rows import ensure_standard_rules, rules_of
-from diagnostics.alerting.saved_states import save_evaluations, save_new, save_states
+from diagnostics.alerting.saved_states import (
+    ensure_standard_rules,
+    rules_of,
+    save_evaluations,
+    save_new,
+    save_states,
+)
 from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
@@ -27,9 +31,8 @@ from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuse
 from diagnostics.store.aggregation import fold_project
 from diagnostics.store.deadlines import TurnPart, all_turns_until, give_turns
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
-from diagnostics.store.sql import change, delete_before
+from diagnostics.store.sql import change
 from diagnostics.store.windows import AHEAD, LATE, floor
-from diagnostics.verdict.ratings import JUDGED_SPAN
 from diagnostics.verdict.wording import since_of
 
 MOST_MISSED = 60
@@ -37,7 +40,6 @@ MOST_MISSED = 60
 RUN_SECONDS = 10.0
 """No turn is begun after so long: mails and aggregation wait for the same workers."""
 VERDICT_AGE = timedelta(minutes=5)
-PURGE_BATCH = 20_000
 
 
 def evaluate(now: datetime | None = None) -> int:
@@ -170,19 +172,3 @@ PARTS = (
     TurnPart("alerts", evaluate_project, 15.0),
 )
 """The turn of a project: what is counted, how its series stand, its alert rules."""
-
-
-def purge_evaluations() -> int:
-    """Forget evaluations, their days, slots and frozen minutes that are older than is kept.
-
-    Gives how many.
-    """
-    now = clock.now()
-    kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
-    old = (
-        ("diagnostics_evaluation", "slot", kept),
-        ("diagnostics_alertslot", "slot", kept),
-        ("diagnostics_alert_minute", "bucket", now - COUNTS_KEPT),
-        ("diagnostics_ruleday", "day", now - JUDGED_SPAN),
-    )
-    return sum(delete_before(*row, PURGE_BATCH) for row in old)

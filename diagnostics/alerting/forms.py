@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl, urlencode
 from django import forms
 
 from diagnostics.alerting.notification_models import Channel
-from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rule_models import AlertRule, live_rules
 from diagnostics.alerting.rules import (
     ALLOWED,
     LONGEST_FILTER,

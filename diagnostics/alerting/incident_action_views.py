@@ -15,11 +15,11 @@ from django.utils import timezone
 
 from diagnostics import clock
 from diagnostics.alerting import incident_actions as actions
-from diagnostics.alerting.incident_facts import ACKNOWLEDGE
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import MOST_SHOWN
 from diagnostics.alerting.incident_views import HOURS
 from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.senders.messages import ACKNOWLEDGE
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import OUTDATED, mark_verdict
 from diagnostics.verdict.wording import sentence_of

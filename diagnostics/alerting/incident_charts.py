@@ -15,15 +15,13 @@ from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import STATUS_SPAN, SeriesKey, SeriesOnset, Unit, axis_of
-from diagnostics.ingest.deploys import deploys_of
-from diagnostics.ingest.models import Deploy
-from diagnostics.queries.models import slot_width
-from diagnostics.queries.series import recent_trends, trends, window_for
+from diagnostics.ingest.models import Deploy, deploys_of
+from diagnostics.queries.series import recent_trends, slot_width, trends, window_for
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
-from diagnostics.verdict.wording import onset_of, since_of
+from diagnostics.verdict.wording import onset_of
 from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import SeriesChart, carries_rate, widen
 
@@ -65,7 +63,7 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     """Return the curve of an incident from before its onset to after its end."""
     terms = terms_of(incident.filter)
     until = min(incident.cleared_at + AFTER if incident.cleared_at else now, now)
-    begin = began(incident) - max(until - began(incident), STATUS_SPAN)
+    begin = incident.began - max(until - incident.began, STATUS_SPAN)
     width = slot_width(window_for(begin, until, terms, now), terms, now, MOST_SLOTS)
     since = floor(begin, width)
     count = max((ceil(until, width) - since) // width, 1)
@@ -78,11 +76,6 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
     )
     drawn = _chart(incident, since, width, _added(incident, curves, count), marks)
     return replace(drawn, as_of=now)
-
-
-def began(incident: Incident) -> datetime:
-    """Return the onset: by the verdict, which the sentence says; else by the detector."""
-    return since_of(incident.latest_verdict) or incident.onset
 
 
 def _unit_of(incident: Incident) -> Unit:
@@ -130,7 +123,7 @@ def _chart(
         query=incident.filter,
         page=reverse("now"),
     )
-    before = min(max((began(incident) - BEFORE - since) // width, 0), len(buckets) - 1)
+    before = min(max((incident.began - BEFORE - since) // width, 0), len(buckets) - 1)
     while before:
         near = replace(whole, since=since + before * width, slots=buckets[before:])
         if carries_rate(widen(near)):

@@ -1,17 +1,28 @@
 """What went wrong together: incidents, their slices, what became of them, and notes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, tzinfo
 from typing import Any
 
 from django.db import models
 from django.db.models import Q
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_models import AlertRule, AlertState
+from diagnostics.alerting.rule_models import (
+    AlertRule,
+    AlertState,
+    Silence,
+    active_silences,
+    kinds_of,
+)
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.states import Severity
 from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
+from diagnostics.verdict.wording import sentence_of, since_of
+
+NAMELESS = frozenset({"", "not_enough_data"})
+"""Verdicts that name no cause."""
 
 
 class IncidentState(models.TextChoices):
@@ -100,6 +111,44 @@ class Incident(NamedRow):
         """
         verdict: dict[str, Any] = self.verdict_now or self.verdict
         return self.verdict if _names(self.verdict) and not _names(verdict) else verdict
+
+    @property
+    def began(self) -> datetime:
+        """The onset: by the verdict, which the sentence says; else by the detector."""
+        return since_of(self.latest_verdict) or self.onset
+
+    @property
+    def headline(self) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
+        """What is said of it, and why: in the past tense once it is over."""
+        sentence = sentence_of(self.latest_verdict)
+        if sentence is None:
+            return [self.title.rstrip(".")], ()
+        return (
+            sentence.past(self.cleared_at) if self.cleared_at else (sentence.parts, sentence.reason)
+        )
+
+    def cause_words(self, zone: tzinfo | None = None) -> str:
+        """Return the cause by the latest verdict that names one, if any; UTC without a zone."""
+        is_named = self.latest_verdict.get("cause") not in NAMELESS
+        sentence = sentence_of(self.latest_verdict if is_named else self.verdict)
+        if sentence is None:
+            return ""
+        return sentence.written(zone)[1] if zone else sentence.why
+
+    def is_silenced(self, now: datetime, known: Sequence[Silence] | None = None) -> bool:
+        """Whether silences that hold now cover all that it touches.
+
+        `known` are the project's, where they were read already.
+        """
+        silences = active_silences(self.project_id, now) if known is None else known
+        if not silences:
+            return False
+        named = {term.field for silence in silences for term in terms_of(silence.filter)}
+        for row in self.slices.all():
+            kinds = kinds_of(row.rule.filter, self.latest_verdict) if "kind" in named else ()
+            if not any(silence.mutes(now, row.rule_id, row.slice, kinds) for silence in silences):
+                return False
+        return True
 
     @property
     def silenced_rules(self) -> list[AlertRule]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from diagnostics.alerting.attribution import (
     JOIN_SECONDS,
-    NAMELESS,
     UNCLEAR,
     Attribution,
     OpenIncident,
@@ -15,65 +14,24 @@ from diagnostics.alerting.attribution import (
     find_incident,
     is_back,
 )
-from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
+from diagnostics.alerting.incident_models import NAMELESS, Incident, IncidentSlice, Transition
 from diagnostics.alerting.notification_rows import notify
-from diagnostics.alerting.rule_models import AlertRule, Silence
-from diagnostics.alerting.rules import columns_of, filter_of, terms_of
+from diagnostics.alerting.rule_models import AlertRule, Silence, active_silences, kinds_of
+from diagnostics.alerting.rules import filter_of
 from diagnostics.alerting.saved_states import SliceEvaluation
-from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import found_words, name_slices, slice_words, widest_of
 from diagnostics.figures import listed
-from diagnostics.queries.call_counts import kind_filter
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
 Kind = Transition.Kind
 
 
-def active_silences(project_id: int, now: datetime) -> list[Silence]:
-    """Return what keeps slices of a project quiet about now."""
-    return list(Silence.objects.filter(project_id=project_id, ends_at__gt=now))
-
-
-def is_incident_silenced(
-    incident: Incident, now: datetime, known: Sequence[Silence] | None = None
+def _is_covered(
+    silences: Sequence[Silence], at: datetime, evaluation: SliceEvaluation, verdict: dict[str, Any]
 ) -> bool:
-    """Whether silences that hold now cover all that an incident touches.
-
-    `known` are the project's, where they were read already.
-    """
-    silences = active_silences(incident.project_id, now) if known is None else known
-    slices = incident.slices.all() if silences else ()
-    names_kinds = any(
-        term.field == "kind" for silence in silences for term in terms_of(silence.filter)
-    )
-    verdict = incident.latest_verdict
-    return bool(silences) and all(
-        _is_silenced(
-            silences,
-            now,
-            row.rule_id,
-            row.slice,
-            _kinds_of(row.rule.filter, verdict) if names_kinds else (),
-        )
-        for row in slices
-    )
-
-
-def _is_silenced(
-    silences: Sequence[Silence], now: datetime, rule: int, values: Slice, kinds: Sequence[str]
-) -> bool:
-    return any(silence.mutes(now, rule, values, kinds) for silence in silences)
-
-
-def _kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
-    """Return the kinds of failure that a slice fires for, as filters name them.
-
-    Those that its rule is narrowed to, else those that rose as its verdict has it.
-    """
-    own = [term for term in terms_of(rule_filter) if term.field == "kind"]
-    columns = columns_of(own) if own else verdict.get("risen") or ()
-    return [kind_filter(column) for column in columns]
+    rule, kinds = evaluation.rule, kinds_of(evaluation.rule.filter, verdict)
+    return any(silence.mutes(at, rule.id, evaluation.values, kinds) for silence in silences)
 
 
 def raise_slices(
@@ -110,9 +68,8 @@ def raise_slices(
         if joined is None:
             incident = _open(project_id, evaluation, attribution, verdict, at, is_past=past)
             known[incident.pk] = incident
-        kinds = _kinds_of(evaluation.rule.filter, verdict)
-        silenced = _is_silenced(silences, at, evaluation.rule.id, evaluation.values, kinds)
-        raised[joined.id if joined else incident.pk].append((evaluation, silenced))
+        is_covered = _is_covered(silences, at, evaluation, verdict)
+        raised[joined.id if joined else incident.pk].append((evaluation, is_covered))
     for pk, slices in raised.items():
         incident = known[pk]
         if incident.is_backfilled and not past:
@@ -125,13 +82,13 @@ def _take_over(incident: Incident, at: datetime) -> None:
     incident.is_backfilled, incident.fired_at = False, at
     incident.save(update_fields=["is_backfilled", "fired_at"])
     incident.transitions.filter(kind=Kind.FIRED).delete()
-    record_transition(incident, Kind.FIRED, at, is_silenced=is_incident_silenced(incident, at))
+    record_transition(incident, Kind.FIRED, at, is_silenced=incident.is_silenced(at))
 
 
 def _reopen(
     evaluation: SliceEvaluation,
     attribution: Attribution,
-    verdict: dict[str, object],
+    verdict: dict[str, Any],
     at: datetime,
     silences: Sequence[Silence],
 ) -> Incident | None:
@@ -156,8 +113,7 @@ def _reopen(
     incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
     attribute_to(incident, attribution)
     incident.save()
-    kinds = _kinds_of(evaluation.rule.filter, verdict)
-    is_covered = _is_silenced(silences, at, evaluation.rule.id, evaluation.values, kinds)
+    is_covered = _is_covered(silences, at, evaluation, verdict)
     record_transition(incident, Kind.REOPENED, at, of=last, is_silenced=is_covered)
     return incident
 
@@ -187,9 +143,7 @@ def close(incident: Incident, kind: str, at: datetime, by: int | None = None) ->
     incident.state = Incident.State.RESOLVED
     incident.cleared_at = at
     incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
-    return record_transition(
-        incident, kind, at, by=by, is_silenced=is_incident_silenced(incident, at)
-    )
+    return record_transition(incident, kind, at, by=by, is_silenced=incident.is_silenced(at))
 
 
 def record_transition(

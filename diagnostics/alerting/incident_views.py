@@ -13,7 +13,7 @@ from django.urls import reverse
 from diagnostics import clock
 from diagnostics.accounts.models import Membership
 from diagnostics.alerting.incident_actions import incident_of
-from diagnostics.alerting.incident_charts import began, incident_chart
+from diagnostics.alerting.incident_charts import incident_chart
 from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice, Transition
 from diagnostics.alerting.incident_records import (
     MOST_SHOWN,
@@ -21,12 +21,11 @@ from diagnostics.alerting.incident_records import (
     incidents_in,
     judged_of,
 )
-from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.rules import filter_of
-from diagnostics.alerting.task_text import TaskFacts, risen_failures, task_of, write_task
+from diagnostics.alerting.task_text import answer_task, risen_failures, task_of
 from diagnostics.alerting.wording import (
     DELIVERY_WORDS,
     EVALUATIONS,
@@ -175,17 +174,6 @@ def incident_task(request: ConsoleRequest, number: int) -> HttpResponse:
     return answer_task(request, facts, path, f"Incident {row.pk}")
 
 
-def answer_task(
-    request: ConsoleRequest, facts: TaskFacts, back: str, back_label: str
-) -> HttpResponse:
-    """Return a task as a page to copy from, or as the text alone where that is accepted."""
-    text = write_task(facts)
-    if request.headers.get("Accept") == "text/plain":
-        return HttpResponse(text, content_type="text/plain; charset=utf-8")
-    context = {"section": "incidents", "text": text, "back": back, "back_label": back_label}
-    return respond(request, "incidents/task", context, "Task")
-
-
 def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     now = clock.now()
     slices = list(row.slices.select_related("rule").order_by("fired_at", "pk"))
@@ -193,7 +181,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
     changes = list(row.transitions.select_related("by", "slice__rule").order_by("at", "pk"))
     past = evaluations_of(slices, row.cleared_at or now)
     verdict = row.latest_verdict
-    headline, why = headline_of(row)
+    headline, why = row.headline
     members = Membership.objects.filter(project=request.project)
     actors = members.exclude(role=Membership.Role.VIEWER)
     return {
@@ -209,7 +197,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "advice": advice_of(verdict),
         "excess": (verdict.get("excess") or [])[:MOST_SHARES],
         "failures": risen_failures(
-            row.project_id, _selection(row), began(row), row.cleared_at or now, MOST_FAILURES
+            row.project_id, _selection(row), row.began, row.cleared_at or now, MOST_FAILURES
         ),
         "affected": [
             _affected(part, past.get(part.state_id, ()), _during(row, filter_of([part.slice])))
@@ -225,7 +213,7 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "marked": mark_of(row.project_id, verdict),
         "rated": sign_verdict(row.project_id, verdict),
         "hours": HOURS,
-        "is_silenced": row.cleared_at is None and is_incident_silenced(row, now),
+        "is_silenced": row.cleared_at is None and row.is_silenced(now),
         "has_channels": Channel.objects.filter(project=request.project).exists(),
     }
 
@@ -234,24 +222,16 @@ def _during(row: Incident, text: str) -> str:
     """Return a filter for links, with the time of what is over: pages show the latest 24 hours."""
     if row.cleared_at is None:
         return text
-    since = min(began(row), row.onset)
+    since = min(row.began, row.onset)
     window = urlencode({"from": since.isoformat(), "to": row.cleared_at.isoformat()})
     return f"{text}&{window}" if text else window
-
-
-def headline_of(row: Incident) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
-    """Return what is said of an incident, and why: in the past tense once it is over."""
-    sentence = sentence_of(row.latest_verdict)
-    if sentence is None:
-        return [row.title.rstrip(".")], ()
-    return sentence.past(row.cleared_at) if row.cleared_at else (sentence.parts, sentence.reason)
 
 
 def _ended(row: Incident, changes: Sequence[Transition]) -> str:
     """Say how an incident ended, who ended it, and how long it lasted; empty while it does."""
     if row.cleared_at is None:
         return ""
-    after = f"after {duration(row.cleared_at - began(row))}"
+    after = f"after {duration(row.cleared_at - row.began)}"
     manual = [change.by for change in changes if change.kind == Transition.Kind.RESOLVED]
     if manual:
         return f"Resolved by {manual[0].get_username() if manual[0] else 'an API key'} {after}"
@@ -261,9 +241,9 @@ def _ended(row: Incident, changes: Sequence[Transition]) -> str:
 
 
 def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
-    cause, since = row.resolution_cause, began(row)
+    cause, since = row.resolution_cause, row.began
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
-    says = headline_of(row)[0] if sentence_of(row.latest_verdict) else affected[:SHOWN_SLICES]
+    says = row.headline[0] if sentence_of(row.latest_verdict) else affected[:SHOWN_SLICES]
     return {
         "incident": row,
         "affected": affected,

@@ -1,4 +1,4 @@
-"""Notifications as rows, written in the transaction of what they tell of.
+"""Notifications as rows, written in the transaction of what they tell of, with its facts.
 
 A row a channel and transition; what is kept back is a row too, with its reason.
 """
@@ -7,18 +7,37 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from urllib.parse import parse_qsl, urlencode
 
 from django.db.models import Count, Max, Q
+from django.urls import reverse
 
 from diagnostics import clock
-from diagnostics.alerting.incident_facts import facts_of
-from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.notification_facts import Facts, digest_due
+from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
+from diagnostics.alerting.notification_facts import (
+    FactRate,
+    Facts,
+    SampleRun,
+    advice_of,
+    digest_due,
+    rate_of,
+)
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_models import NotificationState as State
+from diagnostics.alerting.signals import RATIOS, noun_of
 from diagnostics.alerting.states import rank
+from diagnostics.alerting.wording import slice_words, widest_of
+from diagnostics.analysis.statistics import wilson_interval
+from diagnostics.figures import ONE_LINE
+from diagnostics.queries.events import latest_degraded
+from diagnostics.redaction.redactor import redact_json
+from diagnostics.selection.selection import read_selection
 from diagnostics.store.outbox import enqueue
+from diagnostics.store.rollups import SERIES
+from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.wording import onset_of, sentence_of
+from failsoft.json_values import JSON
 
 REASONS: Mapping[str, Reason] = {
     Transition.Kind.FIRED: Reason.FIRED,
@@ -32,6 +51,8 @@ REASONS: Mapping[str, Reason] = {
 TASK = "diagnostics.tasks.deliver_due"
 QUEUE = "notify"
 HOUR = timedelta(hours=1)
+SAMPLES = 3
+MOST_SLICES = 10
 SILENCED = "a silence covers it"
 BY_HAND = "a person resolved it"
 QUIET_HOURS = "quiet hours"
@@ -228,3 +249,92 @@ def _notified_channels(incident: Incident) -> Mapping[int, int]:
     rows = incident.notifications.exclude(state=State.SUPPRESSED)
     alone = Count("pk", filter=~Q(state=State.DIGESTED))
     return dict(rows.values_list("channel_id").annotate(alone=alone).order_by())
+
+
+def facts_of(
+    incident: Incident, transition: Transition, reason: str, now: datetime, note: str
+) -> Facts:
+    """Freeze what is known of an incident at this moment."""
+    slices = list(incident.slices.select_related("rule").order_by("pk"))
+    names = widest_of(slice_words(row.slice) for row in slices)
+    verdict = incident.latest_verdict
+    _, low, high = onset_of(verdict) or (None,) * 3
+    rate, by = rate_of(verdict) or _rate_of_slices(slices), incident.resolved_by
+    facts = Facts(
+        reason=reason,
+        project=incident.project.name,
+        severity=transition.severity,
+        at=now,
+        title=incident.title,
+        told=sentence_of(verdict),
+        incident=incident.pk,
+        path=reverse("incident", args=[incident.pk]),
+        onset=incident.onset,
+        onset_low=low if low != high else None,
+        onset_high=high if low != high else None,
+        fired_at=incident.fired_at,
+        ended_at=incident.cleared_at,
+        rate=rate,
+        title_rate=rate if _is_on_title(incident, slices) else _rate_of_slices(slices),
+        cause=incident.cause_words(),
+        advice=advice_of(verdict),
+        samples=_samples(incident, now),
+        rules=list(dict.fromkeys(row.rule.name for row in slices)),
+        slices=names[:MOST_SLICES],
+        more_slices=max(len(names) - MOST_SLICES, 0),
+        note=note,
+        is_usual=reason == "recovered"
+        and incident.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL,
+        ended_by="" if transition.kind != Transition.Kind.RESOLVED else str(by or "an API key"),
+        is_reopened=transition.kind == Transition.Kind.REOPENED and reason == "reminder",
+    )
+    return Facts.model_validate(redact_json(_in_one_line(facts.as_json())))
+
+
+def _in_one_line(value: JSON) -> JSON:
+    """Return it without line ends: a name with one could forge a line of a message."""
+    if isinstance(value, str):
+        return value.translate(ONE_LINE)
+    if isinstance(value, list):
+        return [_in_one_line(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _in_one_line(one) for name, one in value.items()}
+    return value
+
+
+def _is_on_title(incident: Incident, slices: Sequence[IncidentSlice]) -> bool:
+    """Whether the verdict is on what the title names: an outage, or what all slices share."""
+    if incident.cause == Cause.PROVIDER_OUTAGE:
+        return True
+    judged = {
+        name: incident.latest_verdict[name] for name in SERIES if name in incident.latest_verdict
+    }
+    named = {name: {row.slice.get(name) for row in slices} for name in judged}
+    return all(len(values) > 1 or judged[name] in values for name, values in named.items())
+
+
+def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
+    # Of a limit of latency it would be the share of slow calls.
+    counted = [row for row in slices if row.rule.signal in RATIOS and 0 < row.n >= row.k]
+    if not counted:
+        return None
+    worst = max(counted, key=lambda row: row.k / row.n)
+    low, high = wilson_interval(worst.k, worst.n)
+    return FactRate(
+        share=worst.k / worst.n,
+        low=low,
+        high=high,
+        baseline=worst.baseline,
+        n=worst.n,
+        counted=f"{noun_of(worst.rule.signal)}s",
+    )
+
+
+def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
+    selection = read_selection(dict(parse_qsl(incident.filter)))
+    runs = latest_degraded(incident.project_id, selection, now, SAMPLES)
+    references = [run.correlation_id for run in runs if run.correlation_id]
+    return [
+        SampleRun(reference=name, path=f"{reverse('find_goal')}?{urlencode({'reference': name})}")
+        for name in references
+    ]

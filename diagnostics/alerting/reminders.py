@@ -11,7 +11,6 @@ from django.db.models import Count, Max, Min, Q
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
@@ -102,7 +101,7 @@ def send_canaries() -> int:
 def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: datetime) -> int:
     """Tell one incident again, in a transaction that holds it: two beats do it once."""
     fired = incident.transitions.filter(kind=Transition.Kind.FIRED).first()
-    if fired is None or is_incident_silenced(incident, now):
+    if fired is None or incident.is_silenced(now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
     channels = channels_of(incident)

@@ -26,14 +26,8 @@ from diagnostics.alerting.incident_actions import (
 from diagnostics.alerting.incident_api import Person
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertRule, Silence
-from diagnostics.alerting.rule_rows import (
-    RuleError,
-    change_rule,
-    check_rule,
-    create_rule,
-    live_rules,
-)
+from diagnostics.alerting.rule_models import AlertRule, Silence, live_rules
+from diagnostics.alerting.rule_rows import RuleError, change_rule, check_rule, create_rule
 from diagnostics.alerting.rules import FilterError, RuleFields
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields, read_model

@@ -1,7 +1,8 @@
 """Rows of alert rules, of how their slices stand, of every evaluation, and of silences."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -9,7 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rules import ALLOWED, terms_of
+from diagnostics.alerting.rules import ALLOWED, columns_of, terms_of
 from diagnostics.alerting.signals import Signal, Slice
 from diagnostics.alerting.states import (
     LONGEST_SECONDS,
@@ -19,6 +20,7 @@ from diagnostics.alerting.states import (
     Severity,
 )
 from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
+from diagnostics.queries.call_counts import kind_filter
 from diagnostics.redaction.fields import RedactedCharField, RedactedTextField
 from diagnostics.selection.selection import keeps_all
 
@@ -84,6 +86,11 @@ class AlertRule(NamedRow):
                 Q(for_seconds__lte=LONGEST_SECONDS, clear_seconds__lte=LONGEST_SECONDS),
             ),
         ]
+
+
+def live_rules(project_id: int) -> models.QuerySet[AlertRule]:
+    """Return the rules of a project that are not deleted, by name."""
+    return AlertRule.objects.filter(project_id=project_id, archived_at=None).order_by("name")
 
 
 class AlertState(NamedRow):
@@ -215,3 +222,18 @@ class Silence(models.Model):
         if of_kind and not (kinds and all(keeps_all(of_kind, {"kind": kind}) for kind in kinds)):
             return False
         return all(term.field in values for term in others) and keeps_all(others, dict(values))
+
+
+def active_silences(project_id: int, now: datetime) -> list[Silence]:
+    """Return what keeps slices of a project quiet about now."""
+    return list(Silence.objects.filter(project_id=project_id, ends_at__gt=now))
+
+
+def kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
+    """Return the kinds of failure that a slice fires for, as filters name them.
+
+    Those that its rule is narrowed to, else those that rose as its verdict has it.
+    """
+    own = [term for term in terms_of(rule_filter) if term.field == "kind"]
+    columns = columns_of(own) if own else verdict.get("risen") or ()
+    return [kind_filter(column) for column in columns]

@@ -6,22 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery
 from pydantic import ValidationError
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
-from diagnostics.accounts.models import Project
-from diagnostics.alerting.counts import lock_alerts
+from diagnostics.alerting.counts import COUNTS_KEPT, lock_alerts
 from diagnostics.alerting.notification_models import Channel
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, live_rules
 from diagnostics.alerting.rules import (
-    STANDARD,
     USUAL,
     FilterError,
     ParametersError,
-    RuleDefinition,
     RuleFields,
     check_parameters,
     check_scope,
@@ -29,38 +27,19 @@ from diagnostics.alerting.rules import (
 from diagnostics.alerting.states import ON
 from diagnostics.redaction.redactor import SecretTypedError, redact, refuse_secret
 from diagnostics.selection.selection import FaultsError
+from diagnostics.store.sql import delete_before
+from diagnostics.verdict.ratings import JUDGED_SPAN
 
-COLUMNS = tuple(RuleDefinition.model_fields)
 GIVEN = tuple(RuleFields.model_fields)
 JUDGED = ("filter", "group_by", "signal", "detector", "parameters")
 """What changes the meaning of evaluations: the version grows with it."""
 LONGEST_NAME = 200
 MOST_RULES = 1_000
+PURGE_BATCH = 20_000
 
 
 class RuleError(FaultsError):
     """the rule is wrong; `faults` says of each field why"""
-
-
-def rules_of(project_id: int) -> list[RuleDefinition]:
-    rows = live_rules(project_id).filter(is_enabled=True).order_by("pk")
-    return [RuleDefinition(**row) for row in rows.values(*COLUMNS)]
-
-
-def live_rules(project_id: int) -> QuerySet[AlertRule]:
-    """Return the rules of a project that are not deleted, by name."""
-    rows = AlertRule.objects.filter(project_id=project_id, archived_at=None)
-    return rows.order_by("name")
-
-
-def ensure_standard_rules() -> None:
-    for standard, rule in STANDARD.items():
-        fields = rule.model_dump()
-        lacking = Project.objects.exclude(alert_rules__standard=standard)
-        AlertRule.objects.bulk_create(
-            [AlertRule(project=project, standard=standard, **fields) for project in lacking],
-            ignore_conflicts=True,
-        )
 
 
 @transaction.atomic
@@ -202,3 +181,19 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     for rule, *minute in counted:
         minutes[rule].append(RuleMinute(*minute))
     return minutes
+
+
+def purge_evaluations() -> int:
+    """Forget evaluations, their days, slots and frozen minutes that are older than is kept.
+
+    Gives how many.
+    """
+    now = clock.now()
+    kept = now - timedelta(days=settings.FAILSOFT_KEEP_EVALUATION_DAYS)
+    old = (
+        ("diagnostics_evaluation", "slot", kept),
+        ("diagnostics_alertslot", "slot", kept),
+        ("diagnostics_alert_minute", "bucket", now - COUNTS_KEPT),
+        ("diagnostics_ruleday", "day", now - JUDGED_SPAN),
+    )
+    return sum(delete_before(*row, PURGE_BATCH) for row in old)

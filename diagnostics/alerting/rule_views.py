@@ -18,7 +18,7 @@ from diagnostics.alerting.forms import COVERS_ALL, RuleForm, SilenceForm, initia
 from diagnostics.alerting.incident_actions import archive_rule, end_alerts, end_silence, silence
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
-from diagnostics.alerting.rule_models import AlertRule, Silence
+from diagnostics.alerting.rule_models import AlertRule, Silence, live_rules
 from diagnostics.alerting.rule_rows import (
     GIVEN,
     JUDGED,
@@ -27,7 +27,6 @@ from diagnostics.alerting.rule_rows import (
     SliceTotals,
     change_rule,
     create_rule,
-    live_rules,
     minutes_by_rule,
     slices_by_rule,
 )

@@ -1,4 +1,4 @@
-"""Slices before and after an evaluation: read as plain values, since every minute does."""
+"""Rules and slices as every evaluation reads and writes them: as plain values."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from diagnostics.alerting.rule_models import AlertState
-from diagnostics.alerting.rules import RuleDefinition
+from diagnostics.accounts.models import Project
+from diagnostics.alerting.rule_models import AlertRule, AlertState, live_rules
+from diagnostics.alerting.rules import STANDARD, RuleDefinition
 from diagnostics.alerting.signals import NOTHING, DetectorEvaluation, Slice
 from diagnostics.alerting.states import (
     AlertPhase,
@@ -73,6 +74,21 @@ class SliceEvaluation:
             self.result.said is DetectorSignal.NO_DATA and self.row.state == AlertPhase.NO_DATA
         )
         return not (is_idle and self.standing.state is AlertPhase.NO_DATA)
+
+
+def ensure_standard_rules() -> None:
+    for standard, rule in STANDARD.items():
+        fields = rule.model_dump()
+        lacking = Project.objects.exclude(alert_rules__standard=standard)
+        AlertRule.objects.bulk_create(
+            [AlertRule(project=project, standard=standard, **fields) for project in lacking],
+            ignore_conflicts=True,
+        )
+
+
+def rules_of(project_id: int) -> list[RuleDefinition]:
+    rows = live_rules(project_id).filter(is_enabled=True).order_by("pk")
+    return [RuleDefinition(**row) for row in rows.values(*RuleDefinition.model_fields)]
 
 
 def read_kept(project_id: int) -> dict[Key, SavedState]:

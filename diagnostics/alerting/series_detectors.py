@@ -28,13 +28,13 @@ from diagnostics.alerting.counts import (
     try_lock_alerts,
 )
 from diagnostics.alerting.past import HOUR, past_windows, prime, read_past, replay_past
-from diagnostics.alerting.rule_rows import rules_of
 from diagnostics.alerting.rules import SERIES_RULE, RuleDefinition
 from diagnostics.alerting.saved_states import (
     Key,
     SavedState,
     SliceEvaluation,
     read_kept,
+    rules_of,
     standing_of,
 )
 from diagnostics.alerting.signals import (

@@ -13,7 +13,8 @@ from diagnostics.alerting.signals import Signal, Slice
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.sources import LOOKED_AT, sources_of
-from diagnostics.prices.prices import prices_of, retry_spend
+from diagnostics.prices.models import prices_of
+from diagnostics.prices.prices import retry_spend
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import Grain, align_to

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.rule_models import AlertSlot
 from diagnostics.alerting.series_detectors import SeriesDetector, detected_at, replay_series
+from diagnostics.alerting.signals import Slice
 from diagnostics.analysis.series import (
     NO_COUNTS,
     STATUS_SPAN,
@@ -389,6 +390,12 @@ def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
             onset = SeriesOnset(since, cause.since_low or since, cause.since_high or since)
             onsets |= dict.fromkeys(cause.touched, onset)
     return onsets
+
+
+def touches(verdict: Verdict, values: Slice) -> bool:
+    """Whether a series that a verdict is about is part of a slice."""
+    named = [name for name in SERIES if name in values]
+    return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)
 
 
 def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedResult[Verdict]:

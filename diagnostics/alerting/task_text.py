@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.http import HttpResponse
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
@@ -19,6 +20,7 @@ from diagnostics.failures.wording import title_of
 from diagnostics.figures import listed, plural, rate_percent, shorten
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.wording import WITH_DAY, onset_of, sentence_of, since_of
+from diagnostics.web.pages import ConsoleRequest, respond
 
 LONGEST = 1_000
 WEEK = timedelta(days=7)
@@ -183,6 +185,17 @@ def task_of(
         ],
         title=title,
     )
+
+
+def answer_task(
+    request: ConsoleRequest, facts: TaskFacts, back: str, back_label: str
+) -> HttpResponse:
+    """Return a task as a page to copy from, or as the text alone where that is accepted."""
+    text = write_task(facts)
+    if request.headers.get("Accept") == "text/plain":
+        return HttpResponse(text, content_type="text/plain; charset=utf-8")
+    context = {"section": "incidents", "text": text, "back": back, "back_label": back_label}
+    return respond(request, "incidents/task", context, "Task")
 
 
 def risen_failures(

@@ -24,7 +24,7 @@ from diagnostics.console.comparison import (
 )
 from diagnostics.console.models_page import failures_url
 from diagnostics.figures import read_number, shorten
-from diagnostics.ingest.deploys import reported_deploys
+from diagnostics.ingest.models import reported_deploys
 from diagnostics.queries.call_counts import cost_of, count_calls
 from diagnostics.queries.models import known_models, sums_between
 from diagnostics.rest.exporting import write_csv_file

@@ -13,8 +13,7 @@ from django.utils.text import capfirst
 
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, plural, points, shorten
-from diagnostics.ingest.deploys import reported_deploys
-from diagnostics.ingest.models import Deploy
+from diagnostics.ingest.models import Deploy, reported_deploys
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
 from diagnostics.queries.matrix import Excess, excess
 from diagnostics.queries.series import window_for, window_of

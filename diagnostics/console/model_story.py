@@ -15,14 +15,8 @@ from diagnostics.analysis.series import SeriesOnset
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.models_page import failures_url
 from diagnostics.figures import duration, short_count, write_usd
-from diagnostics.prices.prices import (
-    DaySpend,
-    TokenPrice,
-    cost_usd,
-    price_on,
-    prices_of,
-    retry_spend,
-)
+from diagnostics.prices.models import TokenPrice, price_on, prices_of
+from diagnostics.prices.prices import DaySpend, cost_usd, retry_spend
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
 from diagnostics.queries.call_counts import (
     ANSWERS,

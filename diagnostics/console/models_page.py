@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.alerting.incident_records import incidents_in
-from diagnostics.alerting.incident_views import headline_of
 from diagnostics.figures import read_number
-from diagnostics.prices.prices import prices_of, retry_spend, total_spend
+from diagnostics.prices.models import prices_of
+from diagnostics.prices.prices import retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.matrix import (
@@ -53,7 +53,7 @@ def models(request: ConsoleRequest) -> HttpResponse:
     is_calm = context["line"].row is None
     if is_calm and (incidents := incidents_in(request.project.pk, selection, now, now)):
         # A model without a baseline week may have an open incident all the same.
-        context = {**context, "incident": incidents[0], "headline": headline_of(incidents[0])[0]}
+        context = {**context, "incident": incidents[0], "headline": incidents[0].headline[0]}
         named = {row.slice.get("model") for row in incidents[0].slices.all()}
         context["is_absent"] = named.isdisjoint(row.model for row in context["matrix"].rows)
     context = {**context, "heads": sort.heads(labels, request.GET)}

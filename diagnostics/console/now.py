@@ -15,16 +15,14 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from diagnostics import clock
-from diagnostics.alerting.attribution import touches
-from diagnostics.alerting.incident_charts import began, marks_between, small_charts
+from diagnostics.alerting.incident_charts import marks_between, small_charts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.incident_rows import active_silences, is_incident_silenced
-from diagnostics.alerting.incident_views import answer_task, headline_of
 from diagnostics.alerting.notification_facts import advice_of, rate_of
+from diagnostics.alerting.rule_models import active_silences
 from diagnostics.alerting.states import rank
-from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of
-from diagnostics.alerting.task_text import task_of
+from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of, touches
+from diagnostics.alerting.task_text import answer_task, task_of
 from diagnostics.alerting.wording import STATES, name_slices, slice_words
 from diagnostics.analysis.series import SeriesState, axis_of
 from diagnostics.console.now_models import FIRST, NowRow, TableQuestion, read_rows, table_of
@@ -64,7 +62,6 @@ class CauseCard:
     incident: Incident
     headline: Sequence[str | datetime]
     why: Sequence[str | datetime]
-    since: datetime
     chart: SeriesChart
     is_silenced: bool
 
@@ -127,10 +124,9 @@ def causes_of(
         "cards": [
             CauseCard(
                 incident,
-                *headline_of(incident),
-                began(incident),
+                *incident.headline,
                 charts[incident.pk],
-                is_incident_silenced(incident, now, silences),
+                incident.is_silenced(now, silences),
             )
             for incident in shown
         ],

@@ -25,7 +25,7 @@ from diagnostics.analysis.series import (
 )
 from diagnostics.analysis.statistics import LEAST_TRIALS
 from diagnostics.figures import percent, read_number, shorten
-from diagnostics.prices.prices import TokenPrice, price_on, prices_of
+from diagnostics.prices.models import TokenPrice, price_on, prices_of
 from diagnostics.queries.call_counts import latency_percentile
 from diagnostics.queries.matrix import LONGEST_NAME
 from diagnostics.queries.series import COUNTED, read_series, window_of

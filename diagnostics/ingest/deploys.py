@@ -1,11 +1,8 @@
-"""Deploys, reported by agents and pipelines or observed; marks on every time axis."""
+"""Deploys as agents, pipelines and people report them."""
 
-from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
-
-from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDeploy
+from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.models import Deploy
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.selection.fields import LONGEST_VALUE
@@ -29,27 +26,3 @@ def record_deploy(project_id: int, posted: PostedDeploy) -> tuple[Deploy, bool]:
     }
     note = redact(clean_text(posted.note), NOTE_BYTES).text
     return Deploy.objects.get_or_create(**identity, defaults={"note": note})
-
-
-def deploys_of(
-    project_id: int, since: datetime | None = None, until: datetime | None = None
-) -> QuerySet[Deploy]:
-    """Return reported and observed deploys with since <= at < until, newest first."""
-    deploys = Deploy.objects.filter(project_id=project_id)
-    if since:
-        deploys = deploys.filter(at__gte=since)
-    if until:
-        deploys = deploys.filter(at__lt=until)
-    return deploys.order_by("-at", "-id")
-
-
-def reported_deploys(
-    project_id: int, since: datetime | None = None, until: datetime | None = None
-) -> QuerySet[Deploy]:
-    """Return the reported deploys of a project, newest first."""
-    return deploys_of(project_id, since, until).filter(kind__in=DeployKind)
-
-
-def observed_changes(project_id: int, since: datetime, until: datetime) -> QuerySet[Deploy]:
-    """Return the observed changes of answerers, newest first."""
-    return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)

@@ -1,5 +1,6 @@
 """Rows of schemas, deploys, quotas, rejects and counts per key."""
 
+from datetime import datetime
 from enum import StrEnum
 
 from django.db import models
@@ -189,6 +190,30 @@ class Deploy(NamedRow):
             # Read by every list, newest first.
             index("diagnostics_deploy_newest", "project -at -id")
         ]
+
+
+def deploys_of(
+    project_id: int, since: datetime | None = None, until: datetime | None = None
+) -> models.QuerySet[Deploy]:
+    """Return reported and observed deploys with since <= at < until, newest first."""
+    deploys = Deploy.objects.filter(project_id=project_id)
+    if since:
+        deploys = deploys.filter(at__gte=since)
+    if until:
+        deploys = deploys.filter(at__lt=until)
+    return deploys.order_by("-at", "-id")
+
+
+def reported_deploys(
+    project_id: int, since: datetime | None = None, until: datetime | None = None
+) -> models.QuerySet[Deploy]:
+    """Return the reported deploys of a project, newest first."""
+    return deploys_of(project_id, since, until).filter(kind__in=DeployKind)
+
+
+def observed_changes(project_id: int, since: datetime, until: datetime) -> models.QuerySet[Deploy]:
+    """Return the observed changes of answerers, newest first."""
+    return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)
 
 
 class Answerer(NamedRow):

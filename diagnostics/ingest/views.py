@@ -20,10 +20,10 @@ from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import place_of_key
 from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
-from diagnostics.ingest.deploys import record_deploy, reported_deploys
+from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.item_warnings import UncheckedAnswers, rows_of
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
-from diagnostics.ingest.models import Reject, Usage
+from diagnostics.ingest.models import Reject, Usage, reported_deploys
 from diagnostics.ingest.recording import record
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.ingest.sources import Sender, key_state, lag_seconds, sources_of

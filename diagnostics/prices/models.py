@@ -1,11 +1,18 @@
 """Prices per million tokens of a model, from a day on."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import NamedRow, check, known, unique
+from diagnostics.queries.matrix import ModelKey
 
 
 class PriceOrigin(models.TextChoices):
@@ -55,3 +62,43 @@ class Price(NamedRow):
                 ),
             ),
         ]
+
+
+MILLION = Decimal(1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrice:
+    """US dollars per million tokens, from a day (UTC) on."""
+
+    valid_from: date
+    input_per_million_usd: Decimal
+    output_per_million_usd: Decimal
+    is_own: bool = True
+
+    def of(self, input_tokens: int, output_tokens: int) -> Decimal:
+        return (
+            self.input_per_million_usd * input_tokens + self.output_per_million_usd * output_tokens
+        ) / MILLION
+
+
+def price_on(prices: Iterable[TokenPrice], day: date) -> TokenPrice | None:
+    """Return the price that applies on a day, None without one."""
+    valid = [price for price in prices if price.valid_from <= day]
+    return max(valid, key=lambda price: (price.is_own, price.valid_from), default=None)
+
+
+PRICED = ("provider", "model", "valid_from", "input_per_million", "output_per_million", "origin")
+Prices = Mapping[ModelKey, Sequence[TokenPrice]]
+
+
+def prices_of(project_id: int) -> Prices:
+    """Return every price of a project by model, in one query."""
+    prices: dict[ModelKey, list[TokenPrice]] = defaultdict(list)
+    known = Price.objects.filter(
+        project_id=project_id, input_per_million__isnull=False, output_per_million__isnull=False
+    )
+    for *model, day, read, written, origin in known.values_list(*PRICED):
+        price = TokenPrice(day, read, written, origin == Price.Origin.OWN)
+        prices[model[0], model[1]].append(price)
+    return prices

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from django.db.models import Sum
 from django.db.models.functions import TruncDate
 
-from diagnostics.prices.models import Price
+from diagnostics.prices.models import Price, Prices, TokenPrice, price_on, prices_of
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, sum_rollups
@@ -21,23 +21,6 @@ from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Event, Series
 from diagnostics.store.run_models import AgentRun
 from diagnostics.store.windows import TimeWindow
-
-MILLION = Decimal(1_000_000)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPrice:
-    """US dollars per million tokens, from a day (UTC) on."""
-
-    valid_from: date
-    input_per_million_usd: Decimal
-    output_per_million_usd: Decimal
-    is_own: bool = True
-
-    def of(self, input_tokens: int, output_tokens: int) -> Decimal:
-        return (
-            self.input_per_million_usd * input_tokens + self.output_per_million_usd * output_tokens
-        ) / MILLION
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +30,6 @@ class DaySpend:
     day: date
     input_tokens: int
     output_tokens: int
-
-
-def price_on(prices: Iterable[TokenPrice], day: date) -> TokenPrice | None:
-    """Return the price that applies on a day, None without one."""
-    valid = [price for price in prices if price.valid_from <= day]
-    return max(valid, key=lambda price: (price.is_own, price.valid_from), default=None)
 
 
 def cost_usd(prices: Sequence[TokenPrice], spends: Iterable[DaySpend]) -> Decimal | None:
@@ -70,20 +47,6 @@ def cost_usd(prices: Sequence[TokenPrice], spends: Iterable[DaySpend]) -> Decima
 
 
 RETRIES = ("retries", "retry_input_tokens", "retry_output_tokens", "retry_ms")
-PRICED = ("provider", "model", "valid_from", "input_per_million", "output_per_million", "origin")
-Prices = Mapping[ModelKey, Sequence[TokenPrice]]
-
-
-def prices_of(project_id: int) -> Prices:
-    """Return every price of a project by model, in one query."""
-    prices: dict[ModelKey, list[TokenPrice]] = defaultdict(list)
-    known = Price.objects.filter(
-        project_id=project_id, input_per_million__isnull=False, output_per_million__isnull=False
-    )
-    for *model, day, read, written, origin in known.values_list(*PRICED):
-        price = TokenPrice(day, read, written, origin == Price.Origin.OWN)
-        prices[model[0], model[1]].append(price)
-    return prices
 
 
 def retry_spend(

@@ -1,7 +1,7 @@
 """Queries of models: calls against the week before, over time, and by prompt version."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from diagnostics.analysis.series import RunCurve
 from diagnostics.queries.call_counts import (
@@ -13,31 +13,17 @@ from diagnostics.queries.call_counts import (
     count_failing,
 )
 from diagnostics.queries.matrix import ModelKey
-from diagnostics.queries.series import BASELINE_SPAN
+from diagnostics.queries.series import BASELINE_SPAN, slot_width
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
-from diagnostics.store.rollups import LATENCY, VERSION
-from diagnostics.store.windows import (
-    WIDTHS,
-    Grain,
-    RunBucket,
-    TimeWindow,
-    align_to,
-    ceil,
-    coarsest_of,
-    floor,
-    kept_of,
-)
+from diagnostics.store.rollups import LATENCY
+from diagnostics.store.windows import RunBucket, TimeWindow, align_to, ceil, coarsest_of, floor
 
 BY_MODEL = ("provider", "model")
 MOST_SLOTS, MOST_COST_SLOTS = 50, 25
 SPENT = ("input_tokens", "output_tokens", *LATENCY)
 MOST_KNOWN = 200
-SLOT_WIDTHS = tuple(
-    timedelta(minutes=minutes)
-    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
-)
 
 
 def is_known_model(project_id: int, provider: str | None, model: str | None) -> bool:
@@ -113,18 +99,6 @@ def _by_slot(slots: Slots, measures: Sequence[str], terms: Sequence[Term]) -> Qu
     end = slots.since + slots.count * slots.width
     within = align_to(coarsest_of(slots.since, slots.width), slots.since, end)
     return Question(within, ("node",), measures, terms, slots)
-
-
-def slot_width(
-    window: TimeWindow, terms: Sequence[Term], now: datetime, limit: int = MOST_SLOTS
-) -> timedelta:
-    """Return the narrowest round width that gives at most `limit` slots and can be counted."""
-    span = window.until - window.since
-    narrowest = WIDTHS[kept_of(window.since, now)]
-    if any(term.field in VERSION for term in terms):
-        narrowest = max(narrowest, WIDTHS[Grain.HOUR])
-    wide = (width for width in SLOT_WIDTHS if width >= narrowest)
-    return next((width for width in wide if span / width <= limit), SLOT_WIDTHS[-1])
 
 
 def _read(rows: Sequence[Row]) -> dict[ModelKey, CallCounts]:

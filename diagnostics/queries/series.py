@@ -31,9 +31,14 @@ from diagnostics.store.windows import (
     align,
     align_to,
     floor,
+    kept_of,
 )
 
 BASELINE_SPAN = timedelta(days=7)
+SLOT_WIDTHS = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880, 10080, 20160)
+)
 BASELINE_COUNTED = ("runs", "degraded")
 COUNTED = (
     *BASELINE_COUNTED,
@@ -91,6 +96,16 @@ def window_for(
     """Return what rollups count of a range under these terms: versions are known by the hour."""
     is_by_version = any(term.field in VERSION for term in terms)
     return align(since, until, now, Grain.HOUR if is_by_version else Grain.MINUTE)
+
+
+def slot_width(window: TimeWindow, terms: Sequence[Term], now: datetime, limit: int) -> timedelta:
+    """Return the narrowest round width that gives at most `limit` slots and can be counted."""
+    span = window.until - window.since
+    narrowest = WIDTHS[kept_of(window.since, now)]
+    if any(term.field in VERSION for term in terms):
+        narrowest = max(narrowest, WIDTHS[Grain.HOUR])
+    wide = (width for width in SLOT_WIDTHS if width >= narrowest)
+    return next((width for width in wide if span / width <= limit), SLOT_WIDTHS[-1])
 
 
 def read_counts(counted: Sequence[int]) -> RunCounts:

@@ -17,7 +17,6 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
@@ -25,7 +24,8 @@ from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import MOST_FRESH, latest_groups, newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
-from diagnostics.prices.prices import prices_of, retry_spend
+from diagnostics.prices.models import prices_of
+from diagnostics.prices.prices import retry_spend
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.series import (
@@ -338,7 +338,7 @@ def _incident_figures(
 def _incident_entry(row: Incident, zone: ZoneInfo) -> IncidentInPeriod:
     # That given by a person, else by the verdict.
     given = row.resolution_cause
-    cause = cause_of(row, zone)
+    cause = row.cause_words(zone)
     if given and given not in NO_CAUSES:
         cause = f"Cause: {Incident.Cause(given).label}"
     return IncidentInPeriod(

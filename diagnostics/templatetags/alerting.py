@@ -11,8 +11,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 from django.template import Context
 
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
-from diagnostics.alerting.rule_rows import live_rules
+from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, live_rules
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import ON, AlertPhase

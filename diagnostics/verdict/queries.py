@@ -10,7 +10,7 @@ from django.db.models import Min, Q, QuerySet
 
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.ingest.deploy_items import ObservedKind
-from diagnostics.ingest.deploys import observed_changes, reported_deploys
+from diagnostics.ingest.models import observed_changes, reported_deploys
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.queries.series import ids_of, window_for
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups

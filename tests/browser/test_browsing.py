@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from agents.console.run_list import PAGE
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from tests.browser.conftest import Reader
 from tests.console import make_goal, make_model, post_runs
 

@@ -7,9 +7,9 @@ from playwright.sync_api import Page, expect
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import Silence
+from diagnostics.alerting.senders.messages import acknowledge_url
 from tests.browser.conftest import Open, Reader
 from tests.console import post_runs
 from tests.diagnostics.alerting.notifications.building import happen, make_channel, make_incident

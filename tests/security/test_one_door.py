@@ -26,7 +26,7 @@ from diagnostics.accounts.models import Membership, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.delivery import deliver_all
 from diagnostics.alerting.evaluator import evaluate_project
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.console.exports import LISTS
 from diagnostics.redaction.redactor import register_secret
 from diagnostics.reports.sending import send_waiting

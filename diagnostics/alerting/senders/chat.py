@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from diagnostics.alerting.channels import target_of
-from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
 from diagnostics.alerting.notification_facts import (
     Facts,
     headline_of,
@@ -21,6 +20,7 @@ from diagnostics.alerting.notification_facts import (
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders import SendError, Sending
 from diagnostics.alerting.senders.chat_services import ChatAddressError, check_address
+from diagnostics.alerting.senders.messages import acknowledge_url, read_facts, stable_key
 from diagnostics.redaction.redactor import redact
 
 PROGRAM = ("-m", "diagnostics.alerting.senders.chat_process")

@@ -11,7 +11,6 @@ from django.core.mail.backends.smtp import EmailBackend
 from django.db.models import QuerySet
 
 from diagnostics.alerting.channels import split_addresses
-from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
 from diagnostics.alerting.notification_facts import headline_of, lead_of, story_of, subject_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders import (
@@ -23,6 +22,7 @@ from diagnostics.alerting.senders import (
     receipt_words,
     waiting,
 )
+from diagnostics.alerting.senders.messages import acknowledge_url, read_facts
 from diagnostics.outbound.mail import compose, make_message_id, unsent_words
 from diagnostics.outbound.mail_headers import LONGEST_SUBJECT, clean_header
 from diagnostics.outbound.smtp import SomeRecipientsRefused, answers_of, reply_words

@@ -13,10 +13,10 @@ from django.conf import settings
 
 from diagnostics import clock
 from diagnostics.alerting.channels import secrets_of, shown_of, signed_headers, target_of
-from diagnostics.alerting.incident_facts import acknowledge_url, read_facts, stable_key
 from diagnostics.alerting.notification_facts import headline_of, lead_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders import SendError, Sending
+from diagnostics.alerting.senders.messages import acknowledge_url, read_facts, stable_key
 from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.pinned_http import (
     MAX_SECONDS,

@@ -12,7 +12,8 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import key_of, project_of
 from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind, PostedDeploy
-from diagnostics.ingest.deploys import deploys_of, record_deploy
+from diagnostics.ingest.deploys import record_deploy
+from diagnostics.ingest.models import deploys_of
 from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import Keyset

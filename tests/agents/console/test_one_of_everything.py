@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils.html import strip_tags
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.store.aggregation import fold
 from tests.agents.conftest import Planner, work_off
 from tests.console import Role, make_member, post_runs, recently

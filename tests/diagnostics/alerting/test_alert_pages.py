@@ -15,8 +15,16 @@ from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_models import Channel, Notification
-from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation, RuleDay, Silence
-from diagnostics.alerting.rule_rows import RuleError, change_rule, ensure_standard_rules, live_rules
+from diagnostics.alerting.rule_models import (
+    AlertRule,
+    AlertState,
+    Evaluation,
+    RuleDay,
+    Silence,
+    live_rules,
+)
+from diagnostics.alerting.rule_rows import RuleError, change_rule
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.store import aggregation
 from diagnostics.store.windows import floor
 from tests.console import make_member, post_runs

@@ -11,7 +11,8 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.evaluator import evaluate, evaluate_project
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Evaluation
-from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.alerting.rule_rows import create_rule
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.alerting.series_detectors import SeriesDetector
 from diagnostics.alerting.statuses import read_statuses
 from diagnostics.analysis.detectors.replay import ProjectDetectors

@@ -2,7 +2,6 @@
 
 import pytest
 
-from diagnostics.alerting.incident_facts import cause_of
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.wording import evaluation_words, name_slices, slice_words
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
@@ -77,6 +76,6 @@ def test_an_incident_has_the_cause_of_the_latest_verdict_that_names_one() -> Non
 
     fired, unclear = told("model", "Looks like the model."), told("mixed", "Either.")
     unsure = told("not_enough_data", NO_CAUSE)
-    assert cause_of(Incident(verdict=fired, verdict_now=unclear)) == "Either."
-    assert cause_of(Incident(verdict=fired, verdict_now=unsure)) == "Looks like the model."
-    assert cause_of(Incident(verdict={}, verdict_now={})) == ""
+    assert Incident(verdict=fired, verdict_now=unclear).cause_words() == "Either."
+    assert Incident(verdict=fired, verdict_now=unsure).cause_words() == "Looks like the model."
+    assert Incident(verdict={}, verdict_now={}).cause_words() == ""

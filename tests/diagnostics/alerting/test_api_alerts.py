@@ -12,11 +12,12 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.alerting.evaluator import evaluate_project, purge_evaluations
+from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.incident_api import WholeIncidentResource, describe_whole_incident
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule, Evaluation, RuleDay
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.rule_rows import purge_evaluations
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.purge import purge_project
 from diagnostics.store.windows import floor
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade

@@ -14,7 +14,8 @@ from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
-from diagnostics.alerting.rule_rows import RuleError, ensure_standard_rules
+from diagnostics.alerting.rule_rows import RuleError
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.store.windows import floor
 from diagnostics.verdict.wording import sentence_of
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade

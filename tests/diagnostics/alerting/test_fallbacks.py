@@ -165,4 +165,4 @@ def test_the_card_of_an_incident_has_failed_calls_beside_runs(
 ) -> None:
     chart = SeriesChart(name="calls", title="", since=AT, width=HOUR, slots=[], noun="run")
     incident = Incident(verdict={"beside": beside})
-    assert CauseCard(incident, (), (), AT, chart, is_silenced=False).calls == words
+    assert CauseCard(incident, (), (), chart, is_silenced=False).calls == words

@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
-from diagnostics.alerting.incident_charts import began, incident_chart, small_charts
+from diagnostics.alerting.incident_charts import incident_chart, small_charts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import AlertState, Evaluation, Silence
 from diagnostics.ingest.recording import record
@@ -391,7 +391,7 @@ def test_the_curve_of_a_young_incident_shows_its_step(project: Project, ann: Use
 def test_an_incident_that_ended_before_its_onset_is_drawn(project: Project, ann: User) -> None:
     # As after a clock that was set back.
     incident = make_incident(project)
-    incident.cleared_at = began(incident) - timedelta(days=3)
+    incident.cleared_at = incident.began - timedelta(days=3)
     assert incident_chart(incident, clock.now()).slots
 
 

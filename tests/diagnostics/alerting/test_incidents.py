@@ -26,12 +26,13 @@ from diagnostics.alerting.incident_actions import (
     silence,
     silence_incident,
 )
-from diagnostics.alerting.incident_facts import facts_of
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
-from diagnostics.alerting.incident_rows import clear_slices, is_incident_silenced
+from diagnostics.alerting.incident_rows import clear_slices
 from diagnostics.alerting.notification_facts import headline_of, lead_of
+from diagnostics.alerting.notification_rows import facts_of
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Silence
-from diagnostics.alerting.rule_rows import change_rule, create_rule, ensure_standard_rules
+from diagnostics.alerting.rule_rows import change_rule, create_rule
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
@@ -178,10 +179,10 @@ def test_a_silenced_kind_holds_until_another_kind_rises(
 ) -> None:
     until = clock.now() + timedelta(hours=9)
     silence(project.pk, person, until, text="kind:truncated")
-    assert not is_incident_silenced(incident, clock.now())
+    assert not incident.is_silenced(clock.now())
     for risen, quiet in ((["truncated"], True), (["truncated", "refusal"], False)):
         incident.verdict_now = {"since": "2026-11-24T10:00:00Z", "risen": risen}
-        assert is_incident_silenced(incident, clock.now()) is quiet
+        assert incident.is_silenced(clock.now()) is quiet
 
 
 def test_a_rule_on_a_kind_is_silenced_by_its_kind(
@@ -237,7 +238,7 @@ def test_what_its_rule_excludes_is_not_silenced_with_an_incident(
     for address in ("/", f"/incidents/{incident.pk}/"):
         assert ("in its rules" in client.get(address).content.decode()) is not is_of_all
     silence_incident(incident, person, clock.now() + timedelta(hours=2))
-    assert is_incident_silenced(incident, clock.now())
+    assert incident.is_silenced(clock.now())
     row = Silence.objects.get()
     assert row.mutes(clock.now(), 0, {"provider": "fake", "model": "fake-1"}) is is_of_all
 

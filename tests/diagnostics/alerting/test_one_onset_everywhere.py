@@ -22,10 +22,10 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting.attribution import UNCLEAR
 from diagnostics.alerting.evaluator import evaluate
-from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.mail import prepare_mail
+from diagnostics.alerting.senders.messages import acknowledge_url
 from diagnostics.alerting.statuses import stored_statuses
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.figures import rate_percent, write_moment

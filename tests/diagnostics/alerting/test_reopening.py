@@ -9,12 +9,12 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.evaluator import evaluate_slot
 from diagnostics.alerting.incident_actions import acknowledge, resolve
-from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
 from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_facts import headline_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_rows import create_rule
+from diagnostics.alerting.senders.messages import read_facts
 from diagnostics.store.windows import floor
 from tests.console import make_member
 from tests.diagnostics.alert_calls import MINUTE, count_calls

@@ -11,7 +11,8 @@ from diagnostics import clock
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.alerting.evaluator import evaluate_project
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.alerting.rule_rows import create_rule, ensure_standard_rules
+from diagnostics.alerting.rule_rows import create_rule
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.store.windows import floor
 from diagnostics.templatetags.alerting import WatchedModels
 from tests.console import make_member

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 
 from diagnostics.figures import write_usd
-from diagnostics.prices.prices import DaySpend, TokenPrice, cost_usd, price_on
+from diagnostics.prices.models import TokenPrice, price_on
+from diagnostics.prices.prices import DaySpend, cost_usd
 
 MAY, JUNE, JULY = date(2026, 5, 1), date(2026, 6, 1), date(2026, 7, 1)
 LISTED = TokenPrice(date(2000, 1, 1), Decimal(3), Decimal(15), is_own=False)

@@ -16,14 +16,8 @@ from diagnostics.console.comparison import Against, parts_of, sums_by_version
 from diagnostics.console.model_story import sample_calls
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
-from diagnostics.prices.models import Price
-from diagnostics.prices.prices import (
-    listed_price,
-    look_up_prices,
-    prices_of,
-    retry_spend,
-    total_spend,
-)
+from diagnostics.prices.models import Price, prices_of
+from diagnostics.prices.prices import listed_price, look_up_prices, retry_spend, total_spend
 from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (
     MOST_SLOTS,
@@ -31,10 +25,9 @@ from diagnostics.queries.models import (
     calls_by_prompt,
     calls_over_time,
     is_known_model,
-    slot_width,
     sums_between,
 )
-from diagnostics.queries.series import window_of
+from diagnostics.queries.series import slot_width, window_of
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.aggregation import fold

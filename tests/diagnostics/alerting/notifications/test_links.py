@@ -7,9 +7,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from diagnostics.accounts.models import AuditEntry, Project
-from diagnostics.alerting.incident_facts import acknowledge_url
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
+from diagnostics.alerting.senders.messages import acknowledge_url
 from tests.diagnostics.alerting.notifications.building import (
     happen,
     make_channel,

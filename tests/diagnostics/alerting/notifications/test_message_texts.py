@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.incident_facts import read_facts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_facts import headline_of, lead_of, subject_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.reminders import remind_all
 from diagnostics.alerting.senders.chat import body_of
+from diagnostics.alerting.senders.messages import read_facts
 from diagnostics.outbound.mail import render_text
 from tests.diagnostics.alerting.notifications.building import (
     VERDICT,

@@ -15,7 +15,6 @@ from diagnostics.alerting import reminders
 from diagnostics.alerting.delivery import deliver_all
 from diagnostics.alerting.incident_actions import acknowledge, silence
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_rows import is_incident_silenced
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.notification_rows import queue_alone
@@ -130,12 +129,14 @@ def test_an_incident_that_cannot_be_told_again_holds_up_no_other(
         happen(one)
     travel(4 * HOUR)
 
+    is_silenced = Incident.is_silenced
+
     def fail_for_first(incident: Incident, now: datetime) -> bool:
         if incident.pk == first.pk:
             raise ZeroDivisionError
-        return is_incident_silenced(incident, now)
+        return is_silenced(incident, now)
 
-    monkeypatch.setattr(reminders, "is_incident_silenced", fail_for_first)
+    monkeypatch.setattr(Incident, "is_silenced", fail_for_first)
     assert remind_all() == 1
 
 

@@ -15,11 +15,11 @@ from pytest_django import Settings
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_actions import silence_incident
-from diagnostics.alerting.incident_facts import acknowledge_url, read_facts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.senders.chat import body_of
 from diagnostics.alerting.senders.mail import prepare_mail
+from diagnostics.alerting.senders.messages import acknowledge_url, read_facts
 from diagnostics.alerting.senders.webhook import payload_of
 from diagnostics.reports.subscriptions import LinkAction, action_url
 from tests.console import make_member
