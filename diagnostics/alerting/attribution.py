@@ -42,8 +42,6 @@ UNCLEAR = NAMELESS | {"mixed"}
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """What a slice's trouble is put down to, and whose it is."""
-
     cause: str
     value: str
     provider: str | None = None
@@ -56,8 +54,6 @@ class Attribution:
 
 @dataclass(frozen=True, slots=True)
 class OpenIncident:
-    """An open incident: what it was put down to and which models it is about."""
-
     id: int
     fired_at: float
     cause: str

@@ -102,7 +102,6 @@ def _backfilled(project_id: int) -> int:
 def _walk(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
 ) -> Iterator[Sequence[SliceEvaluation]]:
-    """Return the evaluations of every slice that is not known yet."""
     try:
         pasts = pasts_of(project_id, rule, since, until, now)
     except UntestableError:
@@ -116,7 +115,6 @@ def _walk(
 
 
 def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> None:
-    """Let incidents begin and end in the order in which they would have."""
     happened.sort(key=lambda step: step.at)
     for seconds, together in groupby(happened, key=lambda step: step.at):
         changed, at = list(together), time_of(seconds)

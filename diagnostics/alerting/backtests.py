@@ -100,7 +100,9 @@ def back_test(
         steps = [step for step in all_steps if step.at >= since.timestamp()]
         looks += len(steps)
         found = fires_of(past.values, steps)
-        if _is_mostly_firing(found, max(since, time_of(past.first)), until):
+        lasted = sum(((fire.cleared or until) - fire.at for fire in found), timedelta())
+        # Alarms that last longer than what is between them: nobody would read them.
+        if lasted > (until - max(since, time_of(past.first))) / 2:
             mostly.append(dict(past.values))
         fires += found
     fires.sort(key=lambda fire: fire.at, reverse=True)
@@ -114,12 +116,6 @@ def back_test(
         fires=fires[:MOST_FIRES],
         mostly_firing=mostly,
     )
-
-
-def _is_mostly_firing(fires: Iterable[WouldFire], since: datetime, until: datetime) -> bool:
-    """Whether alarms last longer than what is between them: nobody would read them."""
-    lasted = sum(((fire.cleared or until) - fire.at for fire in fires), timedelta())
-    return lasted > (until - since) / 2
 
 
 def read_rule(fields: Mapping[str, Any]) -> RuleDefinition:
@@ -161,8 +157,6 @@ def walk(
 
 
 class _SliceReplay:
-    """How one slice stands on the way through its past."""
-
     def __init__(self, rule: RuleDefinition, past: SlicePast, end: float, is_whole: bool) -> None:
         self._rule, self._past, self._end, self._is_whole = rule, past, end, is_whole
         self._row = SavedState(rule.id, slice_key(past.values), time_of(end), rule.version)
@@ -201,7 +195,6 @@ def _judge(rule: RuleDefinition, calls: CallLog, n: int) -> DetectorEvaluation:
 
 
 def fires_of(values: Slice, steps: Iterable[SliceEvaluation]) -> list[WouldFire]:
-    """Return the alarms of a walk, oldest first."""
     fires: list[WouldFire] = []
     for step in steps:
         at = time_of(step.at)

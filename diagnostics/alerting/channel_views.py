@@ -132,7 +132,11 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
             self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if self.instance.pk:
             kind.disabled = True
-            self._show_address(self.fields[self.instance.kind])
+            is_mail = self.instance.kind == Channel.Kind.EMAIL
+            address = self.fields[self.instance.kind]
+            address.initial = self.instance.shown if is_mail or self.instance.credential else ""
+            if not is_mail:
+                address.help_text = f"{address.help_text} Empty: unchanged."
 
     @property
     def addresses(self) -> list[forms.BoundField]:
@@ -151,12 +155,6 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
         usual = (None, "", False, "UTC")
         return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
-    def _show_address(self, field: forms.Field) -> None:
-        is_mail = self.instance.kind == Channel.Kind.EMAIL
-        field.initial = self.instance.shown if is_mail or self.instance.credential else ""
-        if not is_mail:
-            field.help_text = f"{field.help_text} Empty: unchanged."
-
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())
         taken = Channel.objects.filter(project_id=self.instance.project_id, name=name)
@@ -165,7 +163,6 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
         return name
 
     def clean(self) -> dict[str, Any]:
-        """Check the address by its kind, and pairs that go together."""
         cleaned: dict[str, Any] = super().clean() or {}
         kind = cleaned.get("kind") or self.instance.kind
         if kind and (self.target or not self.instance.pk or kind == Channel.Kind.EMAIL):
@@ -360,7 +357,6 @@ def retry_notification(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 def find_channel(request: ConsoleRequest, number: int) -> Channel:
-    """Return a channel of the reader's project; any other is not there."""
     rows = Channel.objects.select_related("escalate_to", "created_by")
     return get_object_or_404(rows, project=request.project, pk=number)
 

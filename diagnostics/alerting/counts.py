@@ -71,7 +71,6 @@ class SeriesCounts:
         return counts
 
     def by_minute(self, series_id: int, measured: Measured) -> dict[int, Count]:
-        """Return (k, n) of each live minute of a series."""
         places = self._of(measured)
         return {
             minute: measured.count([row[place] for place in places])
@@ -103,7 +102,6 @@ def lock_alerts(project_id: int) -> None:
 
 
 def known_series(project_id: int) -> list[KnownSeries]:
-    """Return the series of a project, the oldest first."""
     rows = Series.objects.filter(project_id=project_id).order_by("pk")
     return [
         KnownSeries(pk, dict(zip(SERIES, values, strict=True)))

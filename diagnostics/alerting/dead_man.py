@@ -83,7 +83,12 @@ def ping_outside() -> bool:
 def find_faults() -> list[str]:
     """Say what is wrong with alerting, everywhere; nothing when it works."""
     now = clock.now()
-    faults = [_evaluator_fault(now)]
+    last = Heartbeat.objects.filter(name=EVALUATOR).values_list("at", flat=True).first()
+    faults = []
+    if last is None:
+        faults.append("no alert rule has ever been evaluated")
+    elif now - last > MISSED:
+        faults.append(f"alert rules have not been evaluated for {duration(now - last)}")
     waiting = Notification.objects.filter(
         state=Notification.State.QUEUED, next_attempt_at__lt=now - OVERDUE
     ).exclude(channel__enabled=False)
@@ -116,16 +121,6 @@ def _silence(
         return now - seen_at if now - seen_at > MISSED else None
     is_new = created_at is None or now - created_at < BEGINNING
     return None if is_new or created_at is None else now - created_at
-
-
-def _evaluator_fault(now: datetime) -> str:
-    seen_at = Heartbeat.objects.filter(name=EVALUATOR).values_list("at", flat=True)
-    last = seen_at.first()
-    if last is None:
-        return "no alert rule has ever been evaluated"
-    if now - last <= MISSED:
-        return ""
-    return f"alert rules have not been evaluated for {duration(now - last)}"
 
 
 def _counted(rows: QuerySet[Notification], noun: str, words: str) -> str:

@@ -74,7 +74,6 @@ def _store_statuses(project_id: int, now: datetime) -> int:
 
 
 def evaluate_project(project_id: int, now: datetime) -> int:
-    """Look at the minutes of one project up to the one that runs now, in order."""
     slots = 0
     for slot in _missed_slots(project_id, now):
         outcome = evaluate_slot(project_id, slot, now)

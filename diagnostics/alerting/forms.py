@@ -117,7 +117,6 @@ class ScopeForm(forms.Form):
         return scope_words(self.text)
 
     def more_scope(self) -> tuple[str, ...]:
-        """Return the fields beside those of series that the scope may name."""
         return SILENCED_BY
 
     def check_scope(self, text: str) -> str:
@@ -125,7 +124,6 @@ class ScopeForm(forms.Form):
         return check_filter(text, self.more_scope())
 
     def clean(self) -> dict[str, Any]:
-        """Put what was picked and what was typed into one filter."""
         cleaned: dict[str, Any] = super().clean() or {}
         # A list that is always shown is never left out in silence.
         names = dict.fromkeys((*SERIES_FIELDS, "prompt_version", *self.more_scope()))
@@ -250,7 +248,6 @@ class RuleForm(EditForm, ScopeForm):
 
     @property
     def is_optional_set(self) -> bool:
-        """Whether a field that is folded away says other than usual."""
         usual: tuple[object, ...] = (None, "", "0", 0, False, [], NoData.CLEAR)
         return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
@@ -285,7 +282,9 @@ class RuleForm(EditForm, ScopeForm):
             minutes = cleaned.get(field)
             fields[name] = usual if minutes is None else round(minutes * MINUTE)
         fields["parameters"] = {
-            _named(box): _kept(cleaned["signal"], box, value)
+            _named(box): round(value * MINUTE)
+            if box == "minutes"
+            else value / (PERCENT if _is_percent(cleaned["signal"], box) else 1)
             for box in FIGURES[cleaned["detector"]]
             if (value := cleaned.get(box)) is not None
         }
@@ -326,12 +325,6 @@ def check_figure(form: forms.Form, detector: str, box: str) -> None:
     elif not low < value < high:
         unit = " %" if _is_percent(signal, box) else ""
         form.add_error(box, f"Above {low:g}{unit} and below {high:,.13g}{unit}.")
-
-
-def _kept(signal: str, box: str, value: float) -> float:
-    if box == "minutes":
-        return round(value * MINUTE)
-    return value / PERCENT if _is_percent(signal, box) else value
 
 
 class SilenceForm(ScopeForm):

@@ -124,7 +124,6 @@ BULK = {"acknowledge": _acknowledge, "silence": _silence}
 
 @member_action
 def act_on_incidents(request: ConsoleRequest) -> HttpResponse:
-    """Acknowledge or silence the chosen open incidents, and lead back to the list."""
     by = require_actor(request)
     ids = [read_number(text) or 0 for text in request.POST.getlist("id")[:MOST_SHOWN]]
     rows = Incident.objects.filter(project=request.project, pk__in=ids, cleared_at=None)

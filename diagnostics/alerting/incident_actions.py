@@ -150,7 +150,6 @@ def silence(
 
 @transaction.atomic
 def silence_incident(incident: Incident, by: Actor, until: datetime, reason: str = "") -> Silence:
-    """Keep the calls that an incident is about quiet until a time."""
     rules: list[AlertRule | None] = [*incident.silenced_rules] or [None]
     row, *_ = [
         silence(incident.project_id, by, until, rule=rule, text=incident.filter, reason=reason)
@@ -200,7 +199,6 @@ def _open_states(incident: Incident) -> Iterable[AlertState]:
 
 
 def _save_status(row: AlertState, standing: SliceStatus) -> None:
-    """Write how a slice stands, with what goes beside its state."""
     saved_state = {**row.detector_state, "was": standing.was.value, "is_held": standing.is_held}
     AlertState.objects.filter(pk=row.pk).update(
         state=standing.state.value, since=time_of(standing.since), detector_state=saved_state

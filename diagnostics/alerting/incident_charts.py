@@ -12,7 +12,6 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.notification_facts import rate_of
 from diagnostics.alerting.rules import terms_of
-from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import STATUS_SPAN, SeriesKey, SeriesOnset, Unit, axis_of
 from diagnostics.ingest.models import Deploy, deploys_of
@@ -60,7 +59,6 @@ def small_charts(
 
 
 def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
-    """Return the curve of an incident from before its onset to after its end."""
     terms = terms_of(incident.filter)
     until = min(incident.cleared_at + AFTER if incident.cleared_at else now, now)
     begin = incident.began - max(until - incident.began, STATUS_SPAN)
@@ -85,17 +83,16 @@ def _unit_of(incident: Incident) -> Unit:
 
 def _added(incident: Incident, curves: Curves, count: int) -> Sequence[RunBucket]:
     """Add up the curves of the series that the slices of an incident are made of."""
-    slices = [row.slice for row in incident.slices.all()]
-    own_curves = [curve for key, curve in curves.items() if _is_part(key, slices)]
+    slices = [
+        {name: value for name, value in row.slice.items() if name in SERIES_FIELDS}.items()
+        for row in incident.slices.all()
+    ]
+    own_curves = [
+        curve
+        for key, curve in curves.items()
+        if any(values <= key._asdict().items() for values in slices)
+    ]
     return add_curves(own_curves, count)
-
-
-def _is_part(key: SeriesKey, slices: Iterable[Slice]) -> bool:
-    named = key._asdict()
-    return any(
-        all(named[name] == value for name, value in values.items() if name in SERIES_FIELDS)
-        for values in slices
-    )
 
 
 def _chart(
@@ -153,14 +150,19 @@ def marks_between(
         *deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms),
         *_incidents(project_id, since, until, terms),
     ]
-    return sorted(marks, key=lambda mark: mark.at)[-MOST_MARKS:]
+    return sorted(marks, key=attrgetter("at"))[-MOST_MARKS:]
 
 
 def deploy_marks(deploys: Iterable[Deploy], terms: Sequence[Term] = ()) -> list[Mark]:
     """Return the marks of the deploys that these terms keep, oldest first."""
-    kept = (deploy for deploy in deploys if _is_kept(deploy, terms))
-    marks = (Mark(deploy.at, deploy.kind, _label(deploy), _address(deploy)) for deploy in kept)
-    return sorted(marks, key=lambda mark: mark.at)
+    marks = []
+    for deploy in deploys:
+        known = {name: getattr(deploy, name) for name in DEPLOY_FIELDS}
+        if keeps_all(terms, {name: value for name, value in known.items() if value is not None}):
+            field = VERSION_OF_KIND.get(deploy.kind)
+            url = field and f"{reverse('now')}?{urlencode({field: deploy.version})}"
+            marks.append(Mark(deploy.at, deploy.kind, _label(deploy), url))
+    return sorted(marks, key=attrgetter("at"))
 
 
 def _incidents(
@@ -174,17 +176,7 @@ def _incidents(
             yield Mark(incident.onset, "incident", incident.title, url)
 
 
-def _is_kept(deploy: Deploy, terms: Sequence[Term]) -> bool:
-    known = {name: getattr(deploy, name) for name in DEPLOY_FIELDS}
-    return keeps_all(terms, {name: value for name, value in known.items() if value is not None})
-
-
 def _label(deploy: Deploy) -> str:
     if deploy.previous is not None:
         return f"{deploy.model}: {deploy.previous} → {deploy.version}"
     return f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version
-
-
-def _address(deploy: Deploy) -> str | None:
-    field = VERSION_OF_KIND.get(deploy.kind)
-    return field and f"{reverse('now')}?{urlencode({field: deploy.version})}"

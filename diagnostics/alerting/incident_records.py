@@ -84,7 +84,6 @@ class RuleTotals:
 
     @property
     def noise(self) -> JudgedShare:
-        """The share of false fires among those that people judged."""
         return JudgedShare(self.judged_fires, self.false_fires)
 
 

@@ -51,7 +51,11 @@ def raise_slices(
     known = {row.pk: row for row in ordered if not past or row.onset <= at}
     for incident in known.values():
         if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
-            _attribute_again(incident, verdicts)
+            slices = list(incident.slices.all())
+            if incident.cause in UNCLEAR and slices:
+                # What a young incident comes from may not have been known a minute ago.
+                attribute_to(incident, verdicts.attribute(slices[0].slice)[0])
+                incident.save(update_fields=["cause", "cause_value"])
     raised: dict[int, list[tuple[SliceEvaluation, bool]]] = defaultdict(list)
     before = set(known)
     for evaluation in firing:
@@ -70,11 +74,11 @@ def raise_slices(
             known[incident.pk] = incident
         is_covered = _is_covered(silences, at, evaluation, verdict)
         raised[joined.id if joined else incident.pk].append((evaluation, is_covered))
-    for pk, slices in raised.items():
+    for pk, evaluations in raised.items():
         incident = known[pk]
         if incident.is_backfilled and not past:
             _take_over(incident, at)
-        _add(incident, slices, at, is_new=pk not in before, is_past=past)
+        _add(incident, evaluations, at, is_new=pk not in before, is_past=past)
 
 
 def _take_over(incident: Incident, at: datetime) -> None:
@@ -155,7 +159,6 @@ def record_transition(
     of: IncidentSlice | None = None,
     is_silenced: bool = False,
 ) -> Transition:
-    """Write what became of an incident, and whom to tell."""
     transition = Transition.objects.create(
         incident=incident,
         kind=kind,
@@ -169,15 +172,6 @@ def record_transition(
     transition.processed_at = at
     transition.save(update_fields=["processed_at"])
     return transition
-
-
-def _attribute_again(incident: Incident, verdicts: VerdictCache) -> None:
-    """Name what a young incident comes from, when that was not known a minute ago."""
-    slices = list(incident.slices.all())
-    if incident.cause in UNCLEAR and slices:
-        attribution, _ = verdicts.attribute(slices[0].slice)
-        attribute_to(incident, attribution)
-        incident.save(update_fields=["cause", "cause_value"])
 
 
 def attribute_to(incident: Incident, attribution: Attribution) -> None:

@@ -61,7 +61,12 @@ def timeline_of(
     row: Incident, transitions: Sequence[Transition], notifications: Sequence[Notification]
 ) -> list[TimelineEntry]:
     entries = [*_onsets(row), *(_transition(row, change) for change in transitions)]
-    entries += [_notification(sent) for sent in notifications if sent.reason != "digest"]
+    for sent in notifications:
+        if sent.reason != Notification.Reason.DIGEST:
+            tone, word = DELIVERY_WORDS[sent.state]
+            title = f"{sent.get_reason_display()}: {sent.channel.name}, {word}"
+            detail = timed(sent.why or sent.last_error or sent.answer)
+            entries.append(TimelineEntry(sent.sent_at or sent.created_at, tone, title, detail))
     entries += [
         TimelineEntry(
             note.at,
@@ -109,13 +114,6 @@ def _transition(row: Incident, change: Transition) -> TimelineEntry:
     return TimelineEntry(change.at, tone, title, about, who, quote)
 
 
-def _notification(row: Notification) -> TimelineEntry:
-    tone, word = DELIVERY_WORDS[row.state]
-    detail = row.why or row.last_error or row.answer
-    title = f"{row.get_reason_display()}: {row.channel.name}, {word}"
-    return TimelineEntry(row.sent_at or row.created_at, tone, title, timed(detail))
-
-
 HOURS = (1, 4, 8, 24, 72)
 SHOWN_SLICES = 3
 # A page stays light whatever has happened.
@@ -125,7 +123,6 @@ MOST_SHARES, MOST_FAILURES = 6, 3
 
 @member_page
 def incidents(request: ConsoleRequest) -> HttpResponse:
-    """Show what is open, then what was, in the window and under the filters."""
     selection = read_filters(request)
     now = clock.now()
     since, until = selection.window(now)
@@ -148,7 +145,6 @@ def incidents(request: ConsoleRequest) -> HttpResponse:
 
 @member_page
 def incident(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Show one incident: its verdict, its time line, what it touches, who does what."""
     row = incident_of(request.project.pk, number)
     return respond(
         request,

@@ -42,8 +42,6 @@ class FactRate(Fact):
 
 
 class SampleRun(Fact):
-    """One failed run: its reference, and the path of its page."""
-
     reference: str
     path: str
 

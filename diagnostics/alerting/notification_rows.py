@@ -102,7 +102,10 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
     if not channels:
         return []
     facts = facts_of(notice.incident, notice.transition, notice.reason, notice.at, notice.note)
-    counts = _sent_in_hour(channels, notice.at)
+    lately = Notification.objects.filter(
+        HEARD, channel__in=channels, created_at__gt=notice.at - HOUR
+    ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
+    counts = Counter(lately.values_list("channel_id", flat=True))
     heard = _notified_channels(notice.incident)
     rows = [
         _row(notice, channel, facts, counts[channel.pk], heard.get(channel.pk))
@@ -234,14 +237,6 @@ def _new_digest(row: Notification) -> Notification:
         created_at=row.created_at,
         next_attempt_at=digest_due(row.created_at, last),
     )
-
-
-def _sent_in_hour(channels: Sequence[Channel], now: datetime) -> Counter[int]:
-    rows = Notification.objects.filter(
-        HEARD, channel__in=channels, created_at__gt=now - HOUR
-    ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
-    counted = rows.values_list("channel_id").annotate(told=Count("pk"))
-    return Counter(dict(counted.order_by()))
 
 
 def _notified_channels(incident: Incident) -> Mapping[int, int]:

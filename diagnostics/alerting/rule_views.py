@@ -138,7 +138,6 @@ def alert_rule_delete(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 def find_rule(request: ConsoleRequest, number: int) -> AlertRule:
-    """Return a rule of the reader's project; any other is not there."""
     return get_object_or_404(live_rules(request.project.pk), pk=number)
 
 

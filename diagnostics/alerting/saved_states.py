@@ -135,7 +135,18 @@ def save_states(slices: Iterable[SliceEvaluation]) -> None:
 
 def save_evaluations(slices: Iterable[SliceEvaluation], *, is_past: bool = False) -> None:
     """Record the evaluations of slices whose rows are saved already."""
-    if rows := [_evaluation_row(evaluation) for evaluation in slices]:
+    rows = [
+        {
+            "id": evaluation.row.pk,
+            "at": evaluation.at,
+            **{name: getattr(evaluation.result, name) for name in ("k", "n", "value", "bound")},
+            "rule_version": evaluation.rule.version,
+            "verdict": evaluation.result.said,
+            "state_after": evaluation.standing.state,
+        }
+        for evaluation in slices
+    ]
+    if rows:
         change(statement("alert_evaluations"), {"rows": json.dumps(rows), "is_backfilled": is_past})
 
 
@@ -157,18 +168,4 @@ def _state_row(evaluation: SliceEvaluation) -> Mapping[str, Any]:
         "memory": evaluation.memory,
         "rule_version": evaluation.rule.version,
         "last_data_at": last.timestamp() if last else None,
-    }
-
-
-def _evaluation_row(evaluation: SliceEvaluation) -> Mapping[str, Any]:
-    return {
-        "id": evaluation.row.pk,
-        "at": evaluation.at,
-        "k": evaluation.result.k,
-        "n": evaluation.result.n,
-        "value": evaluation.result.value,
-        "bound": evaluation.result.bound,
-        "rule_version": evaluation.rule.version,
-        "verdict": evaluation.result.said,
-        "state_after": evaluation.standing.state,
     }

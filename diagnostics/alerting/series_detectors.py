@@ -167,12 +167,10 @@ def _take_over(
 
 
 def read_fires(kept: Iterable[Sequence[Any]]) -> list[Fire]:
-    """Read the latest alarms of a slice, oldest first."""
     return [Fire(at, Onset(*onset), cleared, usual) for at, onset, cleared, usual in kept]
 
 
 def read_evaluation(kept: Mapping[str, Any]) -> DetectorEvaluation:
-    """Read what was found at the last evaluation that had news."""
     return DetectorEvaluation(**{**kept, "said": DetectorSignal(kept["said"])})
 
 

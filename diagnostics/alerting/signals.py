@@ -137,7 +137,9 @@ def measured(signal: Signal, limit: float = 0.0, detector: str = "") -> Measured
     `limit` is that of a latency in milliseconds: calls above it are the bad ones.
     """
     if signal is Signal.LATENCY_P95:
-        return _latency(limit)
+        bounds = zip(LATENCY, (*LATENCY_BOUNDS_MS, None), strict=True)
+        above = [name for name, bound in bounds if bound is None or bound > limit]
+        return Measured(("latency_count", *above), lambda row: (sum(row) - row[0], row[0]))
     if signal is Signal.CALL_FAILURE_RATIO and detector == "change":
         return FIRST_ATTEMPTS
     return MEASURED.get(signal)
@@ -146,15 +148,6 @@ def measured(signal: Signal, limit: float = 0.0, detector: str = "") -> Measured
 def measured_kinds(columns: tuple[str, ...]) -> Measured:
     """Count the failing calls of some kinds, out of the calls that were told one by one."""
     return Measured(("attempts", *columns), lambda row: (sum(row) - row[0], row[0]))
-
-
-def _latency(limit_ms: float) -> Measured:
-    above = [
-        name
-        for name, bound in zip(LATENCY, (*LATENCY_BOUNDS_MS, None), strict=True)
-        if bound is None or bound > limit_ms
-    ]
-    return Measured(("latency_count", *above), lambda row: (sum(row) - row[0], row[0]))
 
 
 Slice = Mapping[str, str | None]

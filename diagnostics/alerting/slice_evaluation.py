@@ -44,7 +44,6 @@ from diagnostics.alerting.signals import (
 )
 from diagnostics.alerting.sources import read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
-from diagnostics.analysis.detectors.thresholds import Window, WindowCounts
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 
@@ -272,10 +271,7 @@ def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceE
         if rule.detector == "absent":
             evaluation.result = judge_silence(rule.limits, number)
         else:
-            evaluation.result = judge(rule.detector, rule.limits, _constant_window(number))
+            # The same number within any time.
+            window = trailing_window((0,), (number,), (number,))
+            evaluation.result = judge(rule.detector, rule.limits, window)
         yield evaluation
-
-
-def _constant_window(number: int) -> Window:
-    counts = WindowCounts(number, number)
-    return lambda _: counts

@@ -219,7 +219,6 @@ def read_row(row: ProjectStatus) -> StatusSet | None:
 
 
 def store_statuses(project_id: int, now: datetime) -> StatusSet:
-    """Judge a project and store the result; a later one replaces it."""
     statuses = judge_statuses(project_id, Selection(), now)
     row = ProjectStatus(
         project_id=project_id,
@@ -419,15 +418,12 @@ def _narrow(project_id: int, statuses: StatusSet, selection: Selection, now: dat
     if causes:
         return replace(causes[0], others=causes[1:])
     judged = [status for status in statuses.kept_by(selection) if status.is_judged]
-    if _names_local(selection) or any(status.since for status in judged):
+    # The verdict of a project excludes local calls.
+    environments = [term for term in selection.terms if term.field == "environment"]
+    names_local = environments and keeps_all(environments, {"environment": LOCAL})
+    if names_local or any(status.since for status in judged):
         return _judge_kept(project_id, selection, now).answer
     return calm_verdict(len({(status.key.provider, status.key.model) for status in judged}))
-
-
-def _names_local(selection: Selection) -> bool:
-    """Whether a selection names local calls, which the verdict of a project excludes."""
-    terms = [term for term in selection.terms if term.field == "environment"]
-    return bool(terms) and keeps_all(terms, {"environment": LOCAL})
 
 
 def _read_calls(measures: Sequence[int]) -> RunBucket:

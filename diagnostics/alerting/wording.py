@@ -104,7 +104,6 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def evaluation_words(signal: str, k: int, n: int, value: float, bound: float) -> str:
-    """Say what one evaluation found, and against which limit."""
     text = _counted(signal, k, n)
     if signal not in RATIOS:
         # A limit of latency is kept as the share of calls that may be slower.
@@ -158,7 +157,6 @@ def rule_words(rule: RuleParts) -> str:
 
 
 def condition_words(rule: RuleParts) -> str:
-    """Say what a rule measures, against which limit."""
     figures: Mapping[str, Any] = rule.parameters
     signal = Signal(rule.signal).words
     text = f"{signal}, {DETECTORS[rule.detector][0]}"

@@ -46,7 +46,6 @@ KEYED = {
 
 
 def prepare_chat(row: Notification) -> Sending:
-    """Read what is sent through the service of the channel's address."""
     facts, link = read_facts(row), acknowledge_url(row)
     links = [settings.FAILSOFT_BASE_URL + facts.path] if facts.path else []
     order: dict[str, Any] = {
@@ -74,14 +73,11 @@ def prepare_chat(row: Notification) -> Sending:
     return lambda: send_order(order)
 
 
-def _authorities() -> dict[str, str]:
-    """Return the variable by which requests learns of the authorities in SSL_CERT_FILE."""
-    file = os.environ.get("SSL_CERT_FILE")
-    return {"REQUESTS_CA_BUNDLE": file} if file else {}
-
-
 def send_order(order: dict[str, Any]) -> str:
     """Have a process send it; SendError says why the service did not get it."""
+    # By this variable requests learns of the authorities.
+    file = os.environ.get("SSL_CERT_FILE")
+    authorities = {"REQUESTS_CA_BUNDLE": file} if file else {}
     try:
         ended = subprocess.run(  # noqa: S603 - a program of ours
             [sys.executable, "-X", "utf8", "-E", "-s", *PROGRAM],
@@ -90,7 +86,7 @@ def send_order(order: dict[str, Any]) -> str:
             timeout=START_SECONDS + MOST_SECONDS,
             cwd=settings.BASE_DIR,
             # No proxy, no netrc, nothing else that would lead it elsewhere.
-            env={"HOME": "/nonexistent", **_authorities()},
+            env={"HOME": "/nonexistent", **authorities},
             check=True,
         )
     except subprocess.TimeoutExpired:

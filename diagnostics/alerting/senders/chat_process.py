@@ -138,7 +138,6 @@ def _refused(words: str, answers: Sequence[Heard] = ()) -> dict[str, Any]:
 
 
 def find_service(address: str) -> type[NotifyBase]:
-    """Return the class that speaks to the service of an address."""
     scheme = native_scheme(address) or address.partition("://")[0].lower()
     module = importlib.import_module(f"apprise.plugins.{check_address(address).module}")
     for plugin in vars(module).values():

@@ -32,7 +32,6 @@ ALONE = frozenset({"test", "canary", "digest"})
 
 
 def prepare_webhook(row: Notification) -> Sending:
-    """Read what is posted: body, signature, address."""
     body = json.dumps(payload_of(row), ensure_ascii=False, allow_nan=False).encode()
     now = clock.now()
     secrets = secrets_of(row.channel, now)
