@@ -1,6 +1,6 @@
 """A kind of failure: what, where, since when, how bad, and what to change."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -24,7 +24,6 @@ from diagnostics.failures.wording import MEANINGS, STATES, title_of
 from diagnostics.figures import read_number
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.fields import FIELDS
-from diagnostics.selection.selection import Selection
 from diagnostics.store.fingerprints import Preview, Regrouping
 from diagnostics.store.models import Event
 from diagnostics.verdict.queries import failure_evidence
@@ -90,6 +89,7 @@ def shown_sample(samples: Sequence[Sample], wanted: str) -> Mapping[str, Any] | 
 SAMPLES = 25
 KEPT = ("tab",)
 OPEN_PLACES = 3
+WITHOUT_KIND = {*FIELDS, "q"} - {"kind"}
 
 
 @member_page
@@ -102,11 +102,17 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
     row = group_row(request.project.pk, group_id, question)
     if row is None:
         raise Http404
-    samples, older = _samples(request, row.group, question, selection)
+    window = (question.begin, question.end, SAMPLES)
+    try:
+        cursor = request.GET.get("before") or None
+        samples, older = samples_of(row.group, *window, cursor, selection)
+    except BadCursorError:
+        samples, older = samples_of(row.group, *window, None, selection)
     query, tab = selection.query(), request.GET.get("tab", "")
     # The samples themselves are read for every tab.
     read_tab = _READERS.get(tab)
     before, after = neighbours_of(request.project.pk, group_id, question)
+    kind, error_type = row.group.kind, row.group.error_type
     context = {
         **_facts(request, row, question, samples, query),
         "query": query,
@@ -115,7 +121,8 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         **filter_frame(
             request,
             selection,
-            applies=_applied(row.group, question),
+            # Its counts are of one failure, whatever kinds are asked for.
+            applies=None if is_of_kinds(question.kinds, kind, error_type) else WITHOUT_KIND,
             about=narrowed_to(selection, row.group),
             kept=KEPT,
             covers=covers,
@@ -130,24 +137,6 @@ def failure(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "section": "failures",
     }
     return respond(request, "failures/failure", context, context["title"])
-
-
-def _applied(group: FailureGroup, question: GroupQuestion) -> Collection[str] | None:
-    """Return what the page applies: its counts are of one failure, whatever kinds are asked for."""
-    if is_of_kinds(question.kinds, group.kind, group.error_type):
-        return None
-    return {*FIELDS, "q"} - {"kind"}
-
-
-def _samples(
-    request: ConsoleRequest, group: FailureGroup, question: GroupQuestion, selection: Selection
-) -> tuple[list[Sample], str | None]:
-    cursor = request.GET.get("before") or None
-    window = (question.begin, question.end, SAMPLES)
-    try:
-        return samples_of(group, *window, cursor, selection)
-    except BadCursorError:
-        return samples_of(group, *window, None, selection)
 
 
 def _facts(

@@ -135,6 +135,7 @@ class CheckForm(forms.Form):
         return {"kind": kind, **check, "on_exhausted": how}
 
 
+RETRY = ("max_attempts", "send_error_feedback", "simplify_on_final_attempt", "use_stub_fallback")
 MOST_CONSTRAINTS = 20
 OPTIONAL_MARK = "?"
 FIELD_OF_PATH = {
@@ -217,7 +218,14 @@ class GoalForm(CheckForm):
     def clean_constraints(self) -> list[dict[str, object]]:
         """Read a constraint a line."""
         lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
-        constraints = [_constraint(line) for line in lines if line.strip(OPTIONAL_MARK + " ")]
+        constraints: list[dict[str, object]] = [
+            {
+                "text": line.removeprefix(OPTIONAL_MARK).strip(),
+                "optional": line.startswith(OPTIONAL_MARK),
+            }
+            for line in lines
+            if line.strip(OPTIONAL_MARK + " ")
+        ]
         if len(constraints) > MOST_CONSTRAINTS:
             raise forms.ValidationError(
                 f"{len(constraints)} constraints; {MOST_CONSTRAINTS} are the limit."
@@ -234,7 +242,7 @@ class GoalForm(CheckForm):
             "provider": model.provider.name or None,
             "model": model.name or None,
             "constraints": self.cleaned_data["constraints"],
-            "retry": self._retry(),
+            "retry": {name: self.cleaned_data[name] for name in RETRY},
             "max_iterations": self.cleaned_data["max_iterations"],
             "completion_check": self.completion_check(),
         }
@@ -252,11 +260,6 @@ class GoalForm(CheckForm):
             whole = FIELD_OF_PATH.get("/".join(parts))
             head = FIELD_OF_PATH.get(parts[0]) if parts else None
             self.add_error(whole or head, error.message)
-
-    def _retry(self) -> dict[str, object]:
-        names = ("send_error_feedback", "simplify_on_final_attempt", "use_stub_fallback")
-        switches = {name: self.cleaned_data[name] for name in names}
-        return {"max_attempts": self.cleaned_data["max_attempts"], **switches}
 
 
 class AnswerForm(forms.Form):
@@ -295,8 +298,3 @@ class AnswerForm(forms.Form):
         if kind in {"confirmed", "declined"}:
             return {"confirmed": kind == "confirmed"}
         return {kind: self.cleaned_data[kind]}
-
-
-def _constraint(line: str) -> dict[str, object]:
-    optional = line.startswith(OPTIONAL_MARK)
-    return {"text": line.removeprefix(OPTIONAL_MARK).strip(), "optional": optional}

@@ -161,6 +161,9 @@ def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
     task_status = runs[-1].run.task_status if runs else None
     actions = actions_of(goal)
     is_isolated = _is_isolated(goal)
+    retry_at = (goal.execution_eval or {}).get("retry_at")
+    if is_isolated or goal.status != Goal.Status.QUEUED:
+        retry_at = None
     # Looked for around the goal's own time: whole days are skipped.
     own_events = Event.objects.filter(
         project_id=goal.project_id,
@@ -177,7 +180,7 @@ def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
         "outcome": outcome_badge(goal.outcome),
         "tone": _verdict_tone(goal, task_status, actions),
         "headline": _headline(goal, attempts, meta, actions, is_isolated=is_isolated),
-        "next_attempt": None if is_isolated else _next_attempt(goal),
+        "next_attempt": datetime.fromisoformat(retry_at) if retry_at else None,
         "actions": actions,
         "decisions": decision_rows(goal),
         "cycles": cycles_of(attempts, events, [view.run for view in runs], sightings),
@@ -191,7 +194,11 @@ def goal_context(goal: Goal, first_step: int) -> Mapping[str, Any]:
         "live": goal.status in UNFINISHED,
         "settings": _settings(goal.retry),
         "budget": _budget_words(goal.budget),
-        "last_error": _last_error(goal),
+        "last_error": [
+            (name.replace("_", " "), value)
+            for name, value in (goal.last_validation_error or {}).items()
+            if name not in REPEATED
+        ],
         "patterns_path": PATTERNS_PATH,
     }
 
@@ -207,11 +214,6 @@ def _is_isolated(goal: Goal) -> bool:
     return breakers.filter(state=Breaker.State.ISOLATED, operation=goal.mode).exists()
 
 
-def _next_attempt(goal: Goal) -> datetime | None:
-    at = (goal.execution_eval or {}).get("retry_at")
-    return datetime.fromisoformat(at) if at and goal.status == Goal.Status.QUEUED else None
-
-
 def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
     """Name the switches and limits the goal was submitted with."""
     words = {True: "yes", False: "no"}
@@ -222,13 +224,6 @@ def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
         )
         for name, value in chosen.items()
         if value is not None
-    ]
-
-
-def _last_error(goal: Goal) -> list[tuple[str, object]]:
-    error = goal.last_validation_error or {}
-    return [
-        (name.replace("_", " "), value) for name, value in error.items() if name not in REPEATED
     ]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from agents.badges import run_badge
 from diagnostics.figures import count, duration, plural
@@ -175,7 +176,7 @@ def run_headline(
     state: str,
     task_status: str | None,
     counts: StepCounts,
-    seconds: float | None,
+    lasted: timedelta | None,
     refused: str = "",
 ) -> str:
     """Say how the run stands, and how its steps went."""
@@ -188,14 +189,11 @@ def run_headline(
         return "Queued: waiting for a worker"
     if state == "running":
         return f"Running: {done} done, {count(counts.running)} running"
-    took = "" if seconds is None else f" in {duration(seconds)}"
-    words = f"{_WORDS.get(task_status or '', 'Ended')}: {_parts(counts)}{took}"
+    took = "" if lasted is None else f" in {duration(lasted)}"
+    ok = f"{count(counts.ok)} of {plural(counts.total, 'step')} ok"
+    others = ((counts.failed, "failed"), (counts.skipped, "skipped"))
+    parts = ", ".join([ok, *(f"{count(number)} {word}" for number, word in others if number)])
+    words = f"{_WORDS.get(task_status or '', 'Ended')}: {parts}{took}"
     if counts.undecided:
         return f"{words}; {plural(counts.undecided, 'step')} needing a decision"
     return words
-
-
-def _parts(counts: StepCounts) -> str:
-    named = ((counts.failed, "failed"), (counts.skipped, "skipped"))
-    not_ok = [f"{count(number)} {word}" for number, word in named if number]
-    return ", ".join([f"{count(counts.ok)} of {plural(counts.total, 'step')} ok", *not_ok])

@@ -7,7 +7,6 @@ from agents.breakers.views import by_state, newest_transitions
 from agents.goals.state import NODES
 from agents.llm.models import LanguageModel
 from diagnostics import clock
-from diagnostics.accounts.models import Project
 from diagnostics.console.model_story import APPLIED_FIELDS, model_story, narrowed_to
 from diagnostics.queries.models import is_known_model
 from diagnostics.queries.series import covered_by
@@ -21,7 +20,12 @@ MOST_TRANSITIONS = 10
 @member_page
 def model(request: ConsoleRequest, provider: str | None, name: str | None) -> HttpResponse:
     """Show one model of one provider; null where agents did not say."""
-    served = _served(request.project, provider, name)
+    # As it is registered here, if planners of this project may use it.
+    served = (
+        LanguageModel.objects.filter(project=request.project, provider__name=provider, name=name)
+        .select_related("provider")
+        .first()
+    )
     if served is None and not is_known_model(request.project.pk, provider, name):
         raise Http404
     selection = read_filters(request)
@@ -46,11 +50,3 @@ def model(request: ConsoleRequest, provider: str | None, name: str | None) -> Ht
         "section": "models",
     }
     return respond(request, "models/model", context, name or "unknown model")
-
-
-def _served(project: Project, provider: str | None, name: str | None) -> LanguageModel | None:
-    """Return the model as it is registered here, if planners of this project may use it."""
-    if provider is None or name is None:
-        return None
-    models = LanguageModel.objects.filter(project=project, provider__name=provider)
-    return models.filter(name=name).select_related("provider").first()

@@ -88,7 +88,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
     show = query.get("show", "") if query.get("show") in SHOWS else ""
     window = read_window(run, show, read_number(query.get("from")) or 0)
     chosen = _choose(run, traces, read_number(query.get("step")))
-    seconds = _seconds(run)
+    took = run.ended_at - run.started_at if run.started_at and run.ended_at else None
     goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
     return {
         "run": run,
@@ -96,7 +96,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "counts": counts,
         "tone": run_tone(run.state, run.task_status, counts),
         "badge": run_badge(run.state, run.task_status),
-        "headline": run_headline(run.state, run.task_status, counts, seconds, run.refused_reason),
+        "headline": run_headline(run.state, run.task_status, counts, took, run.refused_reason),
         "live": run.state in UNFINISHED,
         "rows": [_row(step, traces) for step in window.steps],
         "window": window,
@@ -164,12 +164,6 @@ def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
         ("running", "running", counts.running),
         ("undecided", "needs decision", counts.undecided),
     ]
-
-
-def _seconds(run: Run) -> float | None:
-    if run.started_at is None or run.ended_at is None:
-        return None
-    return (run.ended_at - run.started_at).total_seconds()
 
 
 MOST_AT_ONCE = 100

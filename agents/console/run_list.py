@@ -52,9 +52,13 @@ def runs(request: ConsoleRequest) -> HttpResponse:
     """Show a page of runs, or what comes in: runs or single calls."""
     selection = read_filters(request)
     follow = request.GET.get("follow", "")
-    read = _tail if follow == "calls" else _page
+    shown = (
+        {**tail_context(request, selection), **filter_frame(request, selection, kept=KEPT)}
+        if follow == "calls"
+        else _page(request, selection)
+    )
     context = {
-        **read(request, selection),
+        **shown,
         "follow": follow if follow in FOLLOWED else "",
         "follows": FOLLOWED.items(),
         "seconds": POLL_SECONDS,
@@ -69,10 +73,6 @@ def moved_live(request: ConsoleRequest) -> HttpResponse:
     params = request.GET.copy()
     params["follow"] = "calls"
     return redirect(f"{reverse('runs')}?{params.urlencode()}")
-
-
-def _tail(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
-    return {**tail_context(request, selection), **filter_frame(request, selection, kept=KEPT)}
 
 
 def _page(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 What an external agent reported is read of its events."""
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -47,8 +48,9 @@ def run(request: ConsoleRequest, reference: str) -> HttpResponse:
         return show_run(request, goal.correlation_id if goal else reference, goal, AnswerForm())
     except Http404:
         # Plan runs stood here before: links in mails and trackers stay good.
-        if plan_run := _find_plan_run(request, reference):
-            return _to(reverse("plan_run", args=[plan_run.pk]), request)
+        run_id = read_uuid(reference)
+        if run_id and Run.objects.filter(project=request.project, pk=run_id).exists():
+            return _to(reverse("plan_run", args=[run_id]), request)
         raise
 
 
@@ -100,11 +102,6 @@ def _sums(project_id: int, reference: str) -> Mapping[str, Any]:
     }
 
 
-def _find_plan_run(request: ConsoleRequest, reference: str) -> Run | None:
-    run_id = read_uuid(reference)
-    return Run.objects.filter(project=request.project, pk=run_id).first() if run_id else None
-
-
 def _to(path: str, request: ConsoleRequest) -> HttpResponse:
     query = request.GET.urlencode()
     mark = "&" if "?" in path else "?"
@@ -150,11 +147,12 @@ def reported_context(project_id: int, events: Sequence[Event]) -> Mapping[str, A
         "called_ms": sum(a.latency_ms or 0 for a in attempts),
         "last": events[-1],
         "is_cut": len(events) == MOST_EVENTS,
-        "facts": [(name.replace("_", " "), _known(events, name)) for name in FACTS],
+        "facts": [
+            (
+                name.replace("_", " "),
+                ", ".join(filter(None, dict.fromkeys(map(attrgetter(name), events)))),
+            )
+            for name in FACTS
+        ],
         "attributes": sorted(attributes.items()),
     }
-
-
-def _known(events: Sequence[Event], name: str) -> str:
-    values = dict.fromkeys(getattr(event, name) for event in events)
-    return ", ".join(value for value in values if value)

@@ -234,6 +234,10 @@ def _view(
 ) -> RunCard:
     past = first + STEPS_SHOWN
     total, last, undecided = sizes.get(run.pk, (0, 0, 0))
+    violations: list[Violation] = []
+    if run.state == Run.State.ENDED and len(steps) == total:
+        # What is stored is checked again before it is shown.
+        violations = validate_results([*(read_result(step).as_row() for step in steps), run.meta])
     return RunCard(
         run=run,
         badge=run_badge(run.state, run.task_status),
@@ -242,13 +246,6 @@ def _view(
         total=total,
         next_first=past if last >= past else None,
         meta=json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
-        violations=_violations(run, steps) if len(steps) == total else [],
+        violations=violations,
         undecided=undecided,
     )
-
-
-def _violations(run: Run, steps: Sequence[RunStep]) -> list[Violation]:
-    """Check what is stored again before it is shown; a running one is not whole."""
-    if run.state != Run.State.ENDED:
-        return []
-    return validate_results([*(read_result(s).as_row() for s in steps), run.meta])

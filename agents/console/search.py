@@ -7,6 +7,8 @@ the Failures page, which the last hit leads to.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import TypeVar
 from urllib.parse import urlencode
 
@@ -38,6 +40,8 @@ STAY = "stay"
 LONGEST_TEXT = 200
 SHOWN = 6
 WORDS = "Words in failures"
+PAGES = tuple(dict.fromkeys([*MAIN, *chain(*MORE.values()), *DATA]))
+LABEL = attrgetter("label")
 INCIDENT_NUMBER = re.compile(r"(?:#|incident\s*#?)?\s*(\d{1,9})", re.IGNORECASE)
 
 
@@ -75,7 +79,7 @@ def search_page(request: ConsoleRequest) -> HttpResponse:
 def find(request: ConsoleRequest, text: str) -> list[SearchGroup]:
     """Return what a text finds, ids first; the number of queries does not depend on it."""
     if not text:
-        return [SearchGroup("Pages", [_page_hit(page) for page in _pages()])]
+        return [SearchGroup("Pages", _page_hits(PAGES))]
     groups = (SearchGroup(title, list(hits(request, text))[:SHOWN]) for title, hits in SOURCES)
     return [group for group in groups if group.hits]
 
@@ -142,15 +146,6 @@ def _views(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
         yield SearchHit(view.name, view_address(view), "" if view.is_shared else "private")
 
 
-def _page_hits(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    return map(_page_hit, _matching(_pages(), text, lambda page: page.label))
-
-
-def _setting_hits(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    pages = [page for group in SETTINGS.values() for page in group]
-    return map(_page_hit, _matching(pages, text, lambda page: page.label))
-
-
 def _words(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:
     """The last resort: the text itself, in previews and error messages."""
     query = urlencode({"range": "7d", "q": write_word(Word(text))})
@@ -167,18 +162,14 @@ SOURCES: Sequence[tuple[str, Callable[[ConsoleRequest, str], Iterable[SearchHit]
     ("Prompt versions", _prompts),
     ("Alert rules", _rules),
     ("Saved views", _views),
-    ("Pages", _page_hits),
-    ("Settings", _setting_hits),
+    ("Pages", lambda _, text: _page_hits(_matching(PAGES, text, LABEL))),
+    ("Settings", lambda _, text: _page_hits(_matching(chain(*SETTINGS.values()), text, LABEL))),
     (WORDS, _words),
 )
 
 
-def _pages() -> list[Destination]:
-    return list(dict.fromkeys([*MAIN, *(page for group in MORE.values() for page in group), *DATA]))
-
-
-def _page_hit(page: Destination) -> SearchHit:
-    return SearchHit(page.label, reverse(page.name))
+def _page_hits(pages: Iterable[Destination]) -> list[SearchHit]:
+    return [SearchHit(page.label, reverse(page.name)) for page in pages]
 
 
 def _matching(rows: Iterable[T], text: str, label: Callable[[T], str]) -> list[T]:

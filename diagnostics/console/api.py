@@ -45,10 +45,10 @@ from diagnostics.selection.fields import SERIES_FIELDS, VERSION_FIELDS
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.ratings import JudgedShare
 from diagnostics.verdict.verdicts import describe, judged_times
 
 Share = Annotated[float, Field(json_schema_extra={"format": "double"})]
+NO_CHANCE: Mapping[str, Any] = dict.fromkeys(("share", "low", "high"))
 COUNTED: Mapping[Unit, Literal["runs", "calls"]] = {"run": "runs", "call": "calls"}
 
 
@@ -331,11 +331,13 @@ class VerdictView(KeyedView):
         refuse_uncounted(selection)
         project_id, now = project_of(request).pk, clock.now()
         verdict = recent_verdict_of(project_id, selection, now)
-        judged = {name: _judged(share) for name, share in judged_of(project_id, now).items()}
+        judged = {
+            name: {
+                "count": share.count,
+                "total": share.total,
+                **(asdict(share.chance) if share.chance else NO_CHANCE),
+            }
+            for name, share in judged_of(project_id, now).items()
+        }
         covers = describe_covers(*judged_times(selection, now))
         return Response({**describe(verdict), "judged": judged, "covers": covers})
-
-
-def _judged(judged: JudgedShare) -> dict[str, Any]:
-    figures = asdict(judged.chance) if judged.chance else dict.fromkeys(("share", "low", "high"))
-    return {"count": judged.count, "total": judged.total, **figures}

@@ -181,6 +181,11 @@ def _form(
     deploys = reported_deploys(project_id, until=now)[:MOST_DEPLOYS]
     is_by_deploy = against is Against.DEPLOY
     default = PRESETS[_against({**request.GET.dict(), "with": ""})]
+    picked = [field for named in PICKS.values() for field in named]
+    typed = comparison.selection.text
+    kept = (term for term in typed.terms if term.field not in picked or not _is_pick(term))
+    text = Query(tuple(kept), typed.words)
+    filters = {k: v for k, v in comparison.selection.filters.items() if k not in picked}
     return {
         "parts": comparison.parts,
         # Whole hours are counted, and the last one has not ended.
@@ -195,21 +200,14 @@ def _form(
         "has_no_deploy": is_by_deploy and deploy is None,
         "is_matched": comparison.is_matched,
         "asked": {name: request.GET.get(name, "")[:1000] for name in KEPT},
-        "carried": parse_qsl(_without_picks(comparison.selection).query()),
+        # What the pickers of A send themselves is left out.
+        "carried": parse_qsl(replace(comparison.selection, filters=filters, text=text).query()),
         "unread": [
             t.field for t in comparison.other.terms if t not in comparison.other.rollup_terms
         ],
         "failures_a": failures_url(comparison.selection),
         "csv": f"{reverse('compare_csv')}?{request.GET.urlencode()}",
     }
-
-
-def _without_picks(selection: Selection) -> Selection:
-    """Leave out what the pickers of A send themselves."""
-    fields = [field for named in PICKS.values() for field in named]
-    kept = (t for t in selection.text.terms if t.field not in fields or not _is_pick(t))
-    filters = {name: v for name, v in selection.filters.items() if name not in fields}
-    return replace(selection, filters=filters, text=Query(tuple(kept), selection.text.words))
 
 
 def _is_pick(term: Term) -> bool:

@@ -71,7 +71,6 @@ class Comparison:
 
 
 def compare(a: CallCounts, b: CallCounts, names: tuple[str, str] = ("A", "B")) -> Comparison:
-    """Compare two sides; their names are those of the sentence."""
     noun = "runs" if "run" in (a.noun, b.noun) else "calls"
     rates = [
         difference_of(

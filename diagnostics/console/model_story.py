@@ -238,7 +238,9 @@ def _chart(
     terms = selection.rollup_terms
     over_time = calls_over_time(project_id, window, terms, now)
     until = over_time.since + len(over_time.buckets) * over_time.width
-    usual = None
+    usual, onset, at = None, None, verdict.since
+    if at and over_time.since <= at < until:
+        onset = SeriesOnset(at, verdict.since_low or at, verdict.since_high or at)
     if before.calls:
         failed = min(before.failed, before.calls)
         usual = (failed / before.calls, *wilson_interval(failed, before.calls))
@@ -251,7 +253,7 @@ def _chart(
         as_of=now,
         noun=before.noun if before.calls else "call",
         baseline=usual,
-        onset=_since(verdict, over_time.since, until),
+        onset=onset,
         marks=marks_between(project_id, over_time.since, until, terms),
         query=_query_without_times(selection),
     )
@@ -295,15 +297,21 @@ def _charts(
     ]
     costs = [_cost(slot, prices, slots.since + n * slots.width) for n, slot in enumerate(sums)]
     return {
-        "latency_chart": chart("latency", "Latency", "ms", _write_ms, *percentiles),
-        "token_chart": chart("tokens", "Tokens", "tokens", _write_tokens, *tokens),
-        "cost_chart": chart("cost", "Cost", "usd", _write_cost, Line("Cost", costs))
+        "latency_chart": chart(
+            "latency", "Latency", "ms", lambda ms: duration(ms / 1000), *percentiles
+        ),
+        "token_chart": chart(
+            "tokens", "Tokens", "tokens", lambda n: short_count(round(n)), *tokens
+        ),
+        "cost_chart": chart(
+            "cost", "Cost", "usd", lambda usd: write_usd(Decimal(str(usd))), Line("Cost", costs)
+        )
         if any(costs)
         else None,
     }
 
 
-Write = Callable[[float | None], str]
+Write = Callable[[float], str]
 
 
 def _cost(sums: Mapping[str, int], prices: Sequence[TokenPrice], at: datetime) -> float | None:
@@ -312,27 +320,8 @@ def _cost(sums: Mapping[str, int], prices: Sequence[TokenPrice], at: datetime) -
     return float(cost) if cost else None
 
 
-def _write_ms(figure: float | None) -> str:
-    return duration(None if figure is None else figure / 1000)
-
-
-def _write_tokens(figure: float | None) -> str:
-    return short_count(None if figure is None else round(figure))
-
-
-def _write_cost(figure: float | None) -> str:
-    return write_usd(None if figure is None else Decimal(str(figure)))
-
-
 def _query_without_times(selection: Selection) -> str:
     return selection.query(provider=None, model=None, range=None, **{"from": None, "to": None})
-
-
-def _since(verdict: Verdict, since: datetime, until: datetime) -> SeriesOnset | None:
-    at, low, high = verdict.since, verdict.since_low, verdict.since_high
-    if at is None or not since <= at < until:
-        return None
-    return SeriesOnset(at, low or at, high or at)
 
 
 def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:

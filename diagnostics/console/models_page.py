@@ -15,14 +15,7 @@ from diagnostics.prices.models import prices_of
 from diagnostics.prices.prices import retry_spend, total_spend
 from diagnostics.prices.retry_budgets import RetrySpend
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.matrix import (
-    Column,
-    Excess,
-    Matrix,
-    MatrixRow,
-    build_matrix,
-    summarise_matrix,
-)
+from diagnostics.queries.matrix import Column, Matrix, MatrixRow, build_matrix, summarise_matrix
 from diagnostics.queries.models import calls_by_model
 from diagnostics.queries.series import covered_by, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
@@ -129,20 +122,21 @@ def _line(
     return {
         "row": row,
         "url": _url(row, selection),
+        # A cell that stands out leads to its failures.
         "cells": [
-            (column, excess, _cell_url(row, column, excess, selection))
+            (
+                column,
+                excess,
+                failures_url(
+                    selection, provider=row.provider, model=row.model, kind=kind_filter(column.kind)
+                )
+                if column.kind and excess.level
+                else None,
+            )
             for column, excess in row.cells
         ],
         "spend": spent.get((row.provider, row.model), NO_SPEND),
     }
-
-
-def _cell_url(row: MatrixRow, column: Column, excess: Excess, selection: Selection) -> str | None:
-    """Lead to the failures of a cell that stands out."""
-    if not column.kind or not excess.level:
-        return None
-    kind = kind_filter(column.kind)
-    return failures_url(selection, provider=row.provider, model=row.model, kind=kind)
 
 
 def _url(row: MatrixRow, selection: Selection) -> str:

@@ -21,7 +21,7 @@ from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.rule_models import active_silences
 from diagnostics.alerting.states import rank
-from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of, touches
+from diagnostics.alerting.statuses import read_status, recent_verdict_of, touches
 from diagnostics.alerting.task_text import answer_task, task_of
 from diagnostics.alerting.wording import STATES, name_slices, slice_words
 from diagnostics.analysis.series import SeriesState, axis_of
@@ -207,6 +207,7 @@ def now_context(
     watched_rows = [row for row in rows if row.state is SeriesState.WATCH]
     watching = [f"{name_of(*row.key[2:])} ({row.place})" for row in watched_rows]
     watched = listed(watching, MOST_NAMED) if watching else ""
+    anew = (status.anew_since for status in judged.series.values())
     return {
         **causes,
         **_calm(judged.verdict, rows, selection),
@@ -225,15 +226,10 @@ def now_context(
         "is_empty": not rows and not selection.terms,
         "checked": judged.at,
         "left_out": judged.left_out,
-        "anew": _new_detector_since(judged, now),
+        # When the detector of this release took over, while that is news.
+        "anew": max((at for at in anew if at and now - at < ANEW), default=None),
         "query": selection.query(),
     }
-
-
-def _new_detector_since(judged: StatusSet, now: datetime) -> datetime | None:
-    """Return when the detector of this release took over, while that is news."""
-    times = [status.anew_since for status in judged.series.values() if status.anew_since]
-    return max((at for at in times if now - at < ANEW), default=None)
 
 
 def _calm(verdict: Verdict, rows: Sequence[NowRow], selection: Selection) -> dict[str, Any]:

@@ -254,12 +254,13 @@ def _add_up(series: Sequence[NowRow]) -> NowRow:
     """Add up the series of a model, in the unit of the worst; failures alone have no rate."""
     first = series[0]
     rated = [row for row in series if row.has_rate] or [first]
+    counts = (attrgetter(*RunCounts.__slots__)(row.both) for row in rated)
     return NowRow(
         key=SeriesKey(None, None, first.key.provider, first.key.model),
         state=first.state,
         since=min((row.since for row in series if row.since), default=None),
         unit=first.unit,
-        both=_sum_counts([row.both for row in rated]),
+        both=RunCounts(*map(sum, zip(*counts, strict=True))),
         runs_before=add_buckets([row.runs_before for row in rated]),
         calls_before=add_buckets([row.calls_before for row in rated]),
         trends=[row.trends[0] for row in rated if row.unit == first.unit],
@@ -269,11 +270,6 @@ def _add_up(series: Sequence[NowRow]) -> NowRow:
         selection=first.selection,
         series=series,
     )
-
-
-def _sum_counts(counts: Sequence[RunCounts]) -> RunCounts:
-    columns = zip(*map(attrgetter(*RunCounts.__slots__), counts), strict=True)
-    return RunCounts(*map(sum, columns))
 
 
 def _place(row: NowRow) -> tuple[int, float]:
@@ -353,7 +349,9 @@ class ModelTable:
             shown = row.series[:left] if row.token in self.opened else ()
             left -= len(shown)
             rest = len(row.series) - len(shown) if shown else 0
-            lines.append((row, self._toggle(row.token), shown, rest))
+            others = [token for token in self.opened if token != row.token]
+            toggle = self._link(others if row.token in self.opened else [*others, row.token])
+            lines.append((row, toggle, shown, rest))
         return lines
 
     @property
@@ -389,10 +387,6 @@ class ModelTable:
             series for row in self.rows if row.token in self.opened for series in row.series
         )
         return [row for row in (*self.rows, *open_ones) if row.has_interval]
-
-    def _toggle(self, token: str) -> str:
-        kept = [other for other in self.opened if other != token]
-        return self._link(opened=kept if token in self.opened else [*kept, token])
 
     def _link(self, opened: Sequence[str] | None = None, **changes: str | None) -> str:
         question = self.asked

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from django.http import HttpResponse
@@ -11,11 +13,10 @@ from django.http import HttpResponse
 from diagnostics import clock
 from diagnostics.alerting.incident_charts import marks_between
 from diagnostics.console.models_page import failures_url
-from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versions_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import title_of
-from diagnostics.queries.call_counts import FAILING, CallCounts, count_failing
-from diagnostics.queries.matrix import ModelKey
+from diagnostics.queries.call_counts import FAILING, CallCounts, add_counts, count_failing
+from diagnostics.queries.matrix import Excess, ModelKey, excess_of_rate
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.fields import DEFAULT_RANGE
 from diagnostics.selection.query_language import Term
@@ -29,6 +30,10 @@ from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 VERSIONS = ("source", "prompt_version")
+ROLLED_OUT = 0.25
+"""The share of its source's calls from which on a version counts as in use."""
+VersionKey = tuple[str | None, str | None]
+"""Source and prompt version."""
 MOST_BY_HOUR = timedelta(days=15)
 """Longer ones are read by the day (UTC)."""
 
@@ -97,6 +102,77 @@ def new_failures(project_id: int, axis: VersionAxis) -> Mapping[VersionKey, list
         if group_id in groups:
             failures[source, version].append(groups[group_id])
     return failures
+
+
+@dataclass
+class PromptVersion:
+    """A prompt version of a source in a window."""
+
+    source: str | None
+    name: str | None
+    slots: Mapping[int, int]
+    """Calls by slot."""
+    models: Mapping[ModelKey, CallCounts]
+    began: int = 0
+    """The first slot in which it had a quarter of its source's calls."""
+    before: "PromptVersion | None" = None
+
+    @property
+    def first_slot(self) -> int:
+        return min(self.slots)
+
+    @property
+    def last_slot(self) -> int:
+        return max(self.slots)
+
+    @cached_property
+    def total(self) -> CallCounts:
+        return add_counts(list(self.models.values()))
+
+    def against_before(self, model: ModelKey | None = None) -> Excess | None:
+        """Compare with the version before, of one model or of all; None without one."""
+        figures = self.total if model is None else self.models.get(model)
+        if figures is None:
+            return None
+        past = CallCounts()
+        if self.before is not None:
+            before = self.before
+            past = before.total if model is None else before.models.get(model, past)
+        return excess_of_rate("failed", figures, past)
+
+
+def versions_of(
+    used: Mapping[VersionKey, Mapping[ModelKey, CallCounts]],
+    placed: Mapping[VersionKey, Mapping[int, int]],
+) -> dict[str | None, list[PromptVersion]]:
+    """Return the versions of each source, oldest first, each with the one before it.
+
+    `used` has the calls of every model, `placed` their number in every slot. A version without
+    a call in any slot is left out.
+    """
+    by_name: dict[str | None, list[PromptVersion]] = defaultdict(list)
+    for (source, name), by_slot in placed.items():
+        models = used.get((source, name), {})
+        by_name[source].append(PromptVersion(source, name, by_slot, models))
+    for versions in by_name.values():
+        _set_begins(versions)
+        versions.sort(key=lambda version: (version.began, version.last_slot, version.name or ""))
+        for before, version in pairwise(versions):
+            version.before = before
+    return dict(sorted(by_name.items(), key=lambda item: item[0] or ""))
+
+
+def _set_begins(versions: list[PromptVersion]) -> None:
+    """A trial with a few calls is no roll-out: it would be in the wrong order."""
+    totals: dict[int, int] = defaultdict(int)
+    for version in versions:
+        for slot, calls in version.slots.items():
+            totals[slot] += calls
+    for version in versions:
+        often = [
+            slot for slot, calls in version.slots.items() if calls >= ROLLED_OUT * totals[slot]
+        ]
+        version.began = min(often, default=version.first_slot)
 
 
 RANGE = "30d"

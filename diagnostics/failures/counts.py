@@ -182,12 +182,17 @@ def query_groups(
     if question.events is None and not question.segments:
         return []
     source, parameters = _source(project_id, question)
+    states = "" if question.states is None else OF_STATES
+    counted = (
+        COUNTED.format(grain=segment.grain, place=index) + states
+        for index, segment in enumerate(question.segments)
+    )
     text = fill(
         name,
         **(marks or {}),
         seen=source,
         narrowed=write_narrowing(question.terms),
-        counted=_counted_sql(question),
+        counted="\nUNION ALL\n".join(counted),
         of_kinds=OF_KINDS,
     )
     kinds, excluded_kinds = _kinds(question.kinds)
@@ -207,14 +212,6 @@ def query_groups(
         parameters[f"since_{index}"] = segment.since
         parameters[f"until_{index}"] = segment.until
     return fetch(text, parameters)
-
-
-def _counted_sql(question: GroupQuestion) -> str:
-    states = "" if question.states is None else OF_STATES
-    return "\nUNION ALL\n".join(
-        COUNTED.format(grain=segment.grain, place=index) + states
-        for index, segment in enumerate(question.segments)
-    )
 
 
 def states_of(project_id: int, question: GroupQuestion) -> Mapping[str, int]:

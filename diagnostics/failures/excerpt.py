@@ -54,17 +54,17 @@ def excerpt(text: str, faults: Sequence[tuple[int, int]]) -> Excerpt:
     faulty = {number for number, _ in inside}
     return Excerpt(
         lines=tuple(
-            _line(number, rows[number - 1], column if number == line else None, number in faulty)
+            ExcerptLine(
+                number,
+                *mark_line(rows[number - 1], [column] if number == line else []),
+                number in faulty,
+            )
             for number in range(first, last + 1)
         ),
         above=first - 1,
         below=len(rows) - last,
         is_whole=last - first + 1 == len(rows) and all(len(row) <= LONGEST_LINE for row in rows),
     )
-
-
-def _line(number: int, row: str, column: int | None, faulty: bool) -> ExcerptLine:
-    return ExcerptLine(number, *mark_line(row, [] if column is None else [column]), faulty)
 
 
 def mark_line(

@@ -110,7 +110,13 @@ def groups_of(
     counts = _fetch_counts(project_id, question, limit + 1, cursor, order)
     page = _groups(project_id, counts)
     rows = _describe(project_id, question, page[:limit], counts)
-    return rows, _write_cursor(rows[-1], order) if page[limit:] else None
+    if not page[limit:]:
+        return rows, None
+    last = rows[-1]
+    if order is Sort.LATEST:
+        return rows, write_cursor(last.group.last_seen, last.group.pk)
+    count = last.seen if order is Sort.MOST else last.risen
+    return rows, write_count_cursor(count, last.group.pk)
 
 
 def latest_groups(
@@ -313,10 +319,3 @@ def _runs(
     }
     rows = fetch(fill("group_runs", condition=condition), parameters)
     return {pk: (runs, repaired) for pk, runs, repaired in rows}
-
-
-def _write_cursor(last: GroupRow, order: Sort) -> str:
-    if order is Sort.LATEST:
-        return write_cursor(last.group.last_seen, last.group.pk)
-    count = last.seen if order is Sort.MOST else last.risen
-    return write_count_cursor(count, last.group.pk)

@@ -37,11 +37,13 @@ def resolve(
     With `fixed_in`, a failure of an older release (any known now but that one) is no
     regression: old instances may keep running for a while.
     """
+    versions = Version.objects.filter(project_id=project_id, release__isnull=False)
+    releases = set(versions.values_list("release", flat=True)) if fixed_in else set()
     values = {
         "state": State.RESOLVED,
         "resolved_at": clock.now(),
         "fixed_in": fixed_in,
-        "releases_before": _releases(project_id, fixed_in) if fixed_in else [],
+        "releases_before": sorted(name for name in releases if name and name != fixed_in),
     }
     groups = _groups(project_id, ids).exclude(state=State.RESOLVED)
     return _change(project_id, groups, values, Kind.RESOLVED, by, fixed_in or "")
@@ -71,7 +73,10 @@ def mute(
         "muted_until_seen": None if more is None else F("seen") + more,
     }
     groups = _groups(project_id, ids).exclude(state=State.MUTED)
-    return _change(project_id, groups, values, Kind.MUTED, by, _mute_text(until, more))
+    text = "" if more is None else f"until seen {plural(more, 'time')} more"
+    if until is not None:
+        text = f"until {until.isoformat(timespec='minutes')}"
+    return _change(project_id, groups, values, Kind.MUTED, by, text)
 
 
 @transaction.atomic
@@ -137,18 +142,6 @@ def _record(project_id: int, ids: Sequence[int], kind: str, by: User | None, tex
         for pk in ids
     ]
     return len(GroupChange.objects.bulk_create(lines))
-
-
-def _releases(project_id: int, fixed_in: str) -> list[str]:
-    known = Version.objects.filter(project_id=project_id, release__isnull=False)
-    releases = set(known.values_list("release", flat=True)) - {fixed_in}
-    return sorted(release for release in releases if release)
-
-
-def _mute_text(until: datetime | None, more: int | None) -> str:
-    if until is not None:
-        return f"until {until.isoformat(timespec='minutes')}"
-    return "" if more is None else f"until seen {plural(more, 'time')} more"
 
 
 def _failures(project_id: int, since: datetime) -> Iterator[tuple[UUID, Mapping[str, Any]]]:

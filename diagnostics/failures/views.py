@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.contrib.messages import INFO, SUCCESS
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -106,7 +107,9 @@ def narrowed_to(selection: Selection, group: FailureGroup) -> Selection:
 
 
 def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]:
-    state, order = _read_choices(request.GET)
+    state, sort = request.GET.get("state", ""), request.GET.get("sort", "")
+    state = state if state in TABS else "open"
+    order = Sort(sort) if sort in list(Sort) else Sort.RISING
     states = list(TABS[state])
     now = clock.now()
     whole, notice = read_question(selection, now, states)
@@ -136,7 +139,10 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
         "total": sum(counted.get(state, 0) for state in states),
         "state": state,
         "meaning": MEANINGS.get(state),
-        "tabs": _tabs(selection, order, counted),
+        "tabs": [
+            (name, _query(selection, name, order), sum(counted.get(state, 0) for state in of_tab))
+            for name, of_tab in TABS.items()
+        ],
         "sorts": [
             (words, _query(selection, state, state), state is order)
             for state, words in SORTS.items()
@@ -150,12 +156,6 @@ def _context(request: ConsoleRequest, selection: Selection) -> Mapping[str, Any]
     }
 
 
-def _read_choices(params: Mapping[str, str]) -> tuple[str, Sort]:
-    state, sort = params.get("state", ""), params.get("sort", "")
-    order = Sort(sort) if sort in list(Sort) else Sort.RISING
-    return (state if state in TABS else "open"), order
-
-
 def _page(
     request: ConsoleRequest, question: GroupQuestion, order: Sort
 ) -> tuple[Sequence[GroupRow], str | None]:
@@ -165,15 +165,6 @@ def _page(
         return groups_of(request.project.pk, question, PAGE, after, order)
     except BadCursorError:
         return groups_of(request.project.pk, question, PAGE, None, order)
-
-
-def _tabs(
-    selection: Selection, order: Sort, counted: Mapping[str, int]
-) -> list[tuple[str, str, int]]:
-    return [
-        (name, _query(selection, name, order), sum(counted.get(state, 0) for state in states))
-        for name, states in TABS.items()
-    ]
 
 
 def _query(selection: Selection, state: str, order: Sort) -> str:
@@ -199,7 +190,7 @@ Act = Callable[[ConsoleRequest, Sequence[int], User], tuple[int, str]]
 
 @member_action
 def act_on_failures(request: ConsoleRequest) -> HttpResponse:
-    require_actor(request)
+    person = require_actor(request)
     numbers = (read_number(text) for text in request.POST.getlist("id"))
     ids = [number for number in numbers if number is not None]
     act = ACTS.get(request.POST.get("verb", ""))
@@ -208,21 +199,14 @@ def act_on_failures(request: ConsoleRequest) -> HttpResponse:
     elif act is None:
         messages.error(request, "Choose an action.")
     else:
-        _apply(request, act, ids[:MOST_AT_ONCE])
+        try:
+            changed, outcome = act(request, ids[:MOST_AT_ONCE], person)
+        except ValueError as error:
+            messages.error(request, str(error))
+        else:
+            words = f"{plural(changed, 'failure')} {outcome}" if changed else "No change."
+            messages.add_message(request, SUCCESS if changed else INFO, words)
     return redirect(return_url(request))
-
-
-def _apply(request: ConsoleRequest, act: Act, ids: Sequence[int]) -> None:
-    person = User.objects.get(pk=request.user.pk or 0)
-    try:
-        changed, outcome = act(request, ids, person)
-    except ValueError as error:
-        messages.error(request, str(error))
-        return
-    if changed:
-        messages.success(request, f"{plural(changed, 'failure')} {outcome}")
-    else:
-        messages.info(request, "No change.")
 
 
 def _resolve(request: ConsoleRequest, ids: Sequence[int], by: User) -> tuple[int, str]:

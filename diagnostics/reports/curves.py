@@ -86,8 +86,11 @@ def sparkline(buckets: Sequence[RunBucket]) -> str:
 
     The full block is the largest share, at least 5 %.
     """
-    top = top_of([bucket.share for bucket in buckets])
-    return "".join(_block(bucket, top) for bucket in buckets)
+    top, full = top_of([bucket.share for bucket in buckets]), len(BLOCKS)
+    return "".join(
+        BLOCKS[min(int(bucket.share / top * full), full - 1)] if bucket.runs else EMPTY
+        for bucket in buckets
+    )
 
 
 def slot_width(span: timedelta) -> timedelta:
@@ -99,9 +102,3 @@ def slot_width(span: timedelta) -> timedelta:
 def slot_count(span: timedelta) -> int:
     """Return how many slots a period has; the last is longer or shorter on a change of clocks."""
     return min(max(round(span / slot_width(span)), 1), MOST_SLOTS)
-
-
-def _block(bucket: RunBucket, top: float) -> str:
-    if not bucket.runs:
-        return EMPTY
-    return BLOCKS[min(int(bucket.share / top * len(BLOCKS)), len(BLOCKS) - 1)]

@@ -116,8 +116,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     if scope.terms or not verdict.since:
         # Nothing degrades at the end, or it is shared with what the terms leave out.
         verdict = verdict_within(project.pk, selection, now)
-    causes = map(_degradation, (verdict, *verdict.others))
-    degrading = [cause for cause in causes if cause]
+    degrading = [cause for cause in map(_degradation, (verdict, *verdict.others)) if cause]
     incidents = _incidents_of(scope)
     dated = [row for row in incidents if row.fired_at < period.until]
     models = [
@@ -144,22 +143,18 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         others=degrading[1:],
         groups=groups,
         more_groups=more_groups,
-        advice=_advice_of(verdict, f"{reverse('failures')}?{selection.query()}"),
+        advice=[
+            AdviceFigures(
+                text=name_of(advice.text, LONGEST_TEXT),
+                evidence=name_of(advice.evidence, LONGEST_TEXT),
+                url=f"{reverse('failures')}?{selection.query()}",
+            )
+            for advice in verdict.advice[:MOST_ADVICE]
+        ],
         incidents=_incident_figures(incidents, dated, period.zone),
         quality=_read_quality(scope),
         remarks=[BEYOND] if selection.needs_events or has_kind else [],
     )
-
-
-def _advice_of(verdict: Verdict, url: str) -> list[AdviceFigures]:
-    return [
-        AdviceFigures(
-            text=name_of(advice.text, LONGEST_TEXT),
-            evidence=name_of(advice.evidence, LONGEST_TEXT),
-            url=url,
-        )
-        for advice in verdict.advice[:MOST_ADVICE]
-    ]
 
 
 def _selection(subject: ReportSubject) -> Selection:
@@ -201,12 +196,15 @@ def _incident_fields(
         for cause in causes
         if cause.since and any((series.provider, series.model) == key for series in cause.touched)
     ]
-    slices = [{_model_of(cause.slice) for cause in row.slices.all()} for row in incidents]
-    return {"since": min(since, default=None), "incidents": sum(key in cause for cause in slices)}
-
-
-def _model_of(values: Mapping[str, str | None]) -> ModelKey | None:
-    return (values.get("provider"), values["model"]) if "model" in values else None
+    touching = [
+        row
+        for row in incidents
+        if any(
+            "model" in part.slice and (part.slice.get("provider"), part.slice["model"]) == key
+            for part in row.slices.all()
+        )
+    ]
+    return {"since": min(since, default=None), "incidents": len(touching)}
 
 
 def _read_models(
@@ -316,7 +314,6 @@ def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
 def _incident_figures(
     rows: Sequence[Incident], dated: Sequence[Incident], zone: ZoneInfo
 ) -> IncidentFigures:
-    """Return the figures of incidents of the period, with those that opened since."""
     noticed = [
         (row.acknowledged_at - row.fired_at).total_seconds() for row in dated if row.acknowledged_at
     ]

@@ -300,6 +300,8 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
     width = timedelta(seconds=document.slot_seconds)
     worst = max(range(len(buckets)), key=lambda at: buckets[at].share)
     peak = moment_of(document.since + worst * width, document)
+    # The slot of the onset; the first if the onset is before the period.
+    bad_from = max((model.since - document.since) // width, 0) if model.since else None
     return Curve(
         cid=f"curve-{place}@failsoft",
         name=model.name,
@@ -311,16 +313,8 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
         spark=sparkline(buckets),
         shares=[bucket.share if bucket.runs else None for bucket in buckets],
         baseline=baseline,
-        bad_from=_bad_from(model, document),
+        bad_from=bad_from,
     )
-
-
-def _bad_from(model: ModelFigures, document: ReportDocument) -> int | None:
-    """Return the slot of the onset; the first if the onset is before the period."""
-    if model.since is None:
-        return None
-    gone = max(model.since - document.since, timedelta())
-    return int(gone.total_seconds() // document.slot_seconds)
 
 
 def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:
@@ -337,19 +331,16 @@ def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:
         (thin, f"with fewer than {LEAST_TRIALS} runs"),
         ([model for model in models_left if model not in (*bad, *calm, *thin)], "not judged"),
     )
-    return [
-        f"{plural(len(models), 'more model')} {words}: {_list_models(models)}."
-        for models, words in lines
-        if models
-    ]
-
-
-def _list_models(models: Sequence[ModelFigures]) -> str:
-    names = [
-        f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
-        for model in models
-    ]
-    return listed(names, MOST_NAMED)
+    sentences = []
+    for models, words in lines:
+        names = [
+            f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
+            for model in models
+        ]
+        if names:
+            more = plural(len(names), "more model")
+            sentences.append(f"{more} {words}: {listed(names, MOST_NAMED)}.")
+    return sentences
 
 
 def _incident(incident: IncidentInPeriod, document: ReportDocument) -> tuple[str, str, str]:

@@ -77,7 +77,11 @@ EIGHT = time(8)
 
 @member_page
 def reports(request: ConsoleRequest) -> HttpResponse:
-    listed, following = _archive(request)
+    stored = reports_of(request.project.pk).defer("document")
+    try:
+        listed, following = REPORT_ORDER.page(stored, LISTED, request.GET.get("before"))
+    except BadCursorError:
+        raise Http404 from None
     subscriptions = list(_subscriptions(request)[:MOST_ROWS])
     failed, sent = ReportDelivery.State.FAILED, ReportDelivery.State.SENT
     ended = ReportDelivery.objects.filter(subscription__in=subscriptions, state__in=[failed, sent])
@@ -205,14 +209,6 @@ def _subscriptions(request: ConsoleRequest) -> QuerySet[Subscription]:
     return subscriptions_for(
         request.project.pk, request.user, may_administer=may_administer(request)
     )
-
-
-def _archive(request: ConsoleRequest) -> tuple[list[Report], str | None]:
-    reports = reports_of(request.project.pk).defer("document")
-    try:
-        return REPORT_ORDER.page(reports, LISTED, request.GET.get("before"))
-    except BadCursorError:
-        raise Http404 from None
 
 
 NO_RECIPIENT = {**dict.fromkeys(PERSONAL, ""), "why": "This is the archived copy."}

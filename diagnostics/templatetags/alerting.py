@@ -1,7 +1,7 @@
 """The rules of a model as template tags: a page needs no view that knows of rules."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -64,15 +64,15 @@ class WatchedModels:
         """Return the rules that watch a model, those that fire first."""
         values = {"provider": provider, "model": model}
         rules = [rule for rule in self._rules if keeps_all(terms_of(rule.filter), values)]
-        shown = [_watching(rule, self._of(rule, values)) for rule in rules]
+        shown = []
+        for rule in rules:
+            rows = [
+                row
+                for row in self._states[rule.pk]
+                if all(row.slice.get(name, value) == value for name, value in values.items())
+            ]
+            shown.append(_watching(rule, rows))
         return sorted(shown, key=lambda rule: rule.state[0] != "bad")
-
-    def _of(self, rule: AlertRule, values: Mapping[str, str | None]) -> list[AlertState]:
-        return [
-            row
-            for row in self._states[rule.pk]
-            if all(row.slice.get(name, value) == value for name, value in values.items())
-        ]
 
 
 def _states(project_id: int) -> QuerySet[AlertState]:
@@ -87,7 +87,8 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     firing = [row for row in rows if row.state in ON]
     state: tuple[Tone, str] = ("bad", "firing") if firing else ("good", "ok")
     known = [row for row in firing or rows if row.state != AlertPhase.NO_DATA]
-    current = max((_found(row) for row in known), key=_share, default={})
+    counts: Iterable[Mapping[str, Any]] = (row.found or {} for row in known)  # type: ignore[attr-defined] # annotated
+    current = max(counts, key=_share, default={})
     words = _current(rule, current)
     if not known or (rule.signal in COUNTED and rule.detector != "change" and not words):
         state = ("quiet", "no data")
@@ -95,11 +96,6 @@ def _watching(rule: AlertRule, rows: Sequence[AlertState]) -> WatchingRule:
     narrowed = (term for term in terms_of(rule.filter) if term.field not in SERIES_FIELDS)
     says = ", ".join([condition_words(rule), *map(write_term, narrowed)])
     return WatchingRule(rule, says, words, state)
-
-
-def _found(row: AlertState) -> Mapping[str, Any]:
-    counts: Mapping[str, Any] | None = row.found  # type: ignore[attr-defined] # annotated
-    return counts or {}
 
 
 def _share(counts: Mapping[str, Any]) -> float:

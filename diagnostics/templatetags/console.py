@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 from django import template
 from django.conf import settings
 from django.forms import BoundField
-from django.http import HttpRequest
 from django.template import Context
 from django.template.defaulttags import CsrfTokenNode
 from django.urls import reverse
@@ -98,6 +97,7 @@ def bar(context: Context) -> dict[str, object]:
     if memberships is None and request.user.is_authenticated:
         memberships = memberships_of(request)
         project = chosen_project(request, memberships) if memberships else None
+    is_open = request.user.is_authenticated and not settings.FAILSOFT_REQUIRE_MFA
     return {
         "request": request,
         "user": request.user,
@@ -111,14 +111,8 @@ def bar(context: Context) -> dict[str, object]:
         "back": request.get_full_path() if request.method == "GET" else "/",
         "theme": request.session.get(THEME) or Profile.Theme.SYSTEM,
         "themes": Profile.Theme.choices,
-        "notice": _notice(request),
+        "notice": OPEN_BANNER if is_open and not request.session.get(NOTICE_DISMISSED) else "",
     }
-
-
-def _notice(request: HttpRequest) -> str:
-    """Say that this installation requires no MFA, until the reader dismisses it."""
-    is_needed = request.user.is_authenticated and not settings.FAILSOFT_REQUIRE_MFA
-    return OPEN_BANNER if is_needed and not request.session.get(NOTICE_DISMISSED) else ""
 
 
 @register.simple_tag(takes_context=True)

@@ -88,7 +88,9 @@ def too_many(request: HttpRequest) -> HttpResponse:
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Answer 403 to a form without a fresh token, or from a page at another address."""
-    origin = request.headers.get("Origin") or _origin_of(request.headers.get("Referer", ""))
+    scheme, _, rest = request.headers.get("Referer", "").partition("://")
+    sent_from = f"{scheme}://{rest.partition('/')[0]}" if rest else ""
+    origin = request.headers.get("Origin") or sent_from
     if origin and origin not in own_origins(request):
         return report_mismatch(request, foreign_origin(origin, settings.FAILSOFT_BASE_URL), 403)
     if _has_key(request):
@@ -111,12 +113,6 @@ def _has_key(request: HttpRequest) -> bool:
 
 def own_origins(request: HttpRequest) -> set[str]:
     return {f"{request.scheme}://{request.get_host()}", *settings.CSRF_TRUSTED_ORIGINS}
-
-
-def _origin_of(address: str) -> str:
-    """Return scheme and host of an address; empty if it has none."""
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.partition('/')[0]}" if rest else ""
 
 
 def report_mismatch(

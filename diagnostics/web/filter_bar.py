@@ -160,9 +160,8 @@ def _times(selection: Selection) -> dict[str, Any]:
 def _saveable_page(request: ConsoleRequest) -> str | None:
     """Name the page where its address can be kept as a view."""
     match = request.resolver_match
-    if match is None or match.view_name not in PAGES or match.kwargs:
-        return None
-    return match.view_name
+    is_saveable = match and match.view_name in PAGES and not match.kwargs
+    return match.view_name if match and is_saveable else None
 
 
 def _typed(request: ConsoleRequest, selection: Selection) -> str:

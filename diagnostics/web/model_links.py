@@ -24,7 +24,9 @@ def read_segment(segment: str) -> str | None:
         return None
     if segment == "~":
         return ""
-    name = ESCAPED.sub(_unescape, segment)
+    name = ESCAPED.sub(
+        lambda match: bytes.fromhex(match[0].replace("~", "")).decode(errors="replace"), segment
+    )
     if write_segment(name) != segment:
         raise ValueError("not a name as a segment")
     return name
@@ -32,10 +34,6 @@ def read_segment(segment: str) -> str | None:
 
 def _escape(text: str) -> str:
     return "".join(f"~{byte:02X}" for byte in text.encode())
-
-
-def _unescape(match: re.Match[str]) -> str:
-    return bytes.fromhex(match[0].replace("~", "")).decode(errors="replace")
 
 
 class NameConverter:

@@ -37,18 +37,18 @@ class ColumnSort:
         """Whether the smallest, or the first by name, comes first."""
         return (self.column in NAMES) is not self.is_turned
 
-    def heads(self, labels: Mapping[str, str], params: QueryDict) -> list[Mapping[str, str]]:
+    def heads(self, labels: Mapping[str, str], params: QueryDict) -> list[dict[str, str]]:
         """Return the head of each column: a link that sorts by it, and how it sorts now."""
-        return [self._head(name, label, params) for name, label in labels.items()]
-
-    def _head(self, name: str, label: str, params: QueryDict) -> Mapping[str, str]:
-        is_chosen = name == self.column
-        query = params.copy()
+        query, heads = params.copy(), []
         for other in PLACE:
             query.pop(other, None)
-        query["sort"] = f"-{name}" if is_chosen and not self.is_turned else name
-        direction = ("ascending" if self.is_rising else "descending") if is_chosen else ""
-        return {"label": label, "query": f"?{query.urlencode()}", "direction": direction}
+        for name, label in labels.items():
+            is_chosen = name == self.column
+            query["sort"] = f"-{name}" if is_chosen and not self.is_turned else name
+            direction = ("ascending" if self.is_rising else "descending") if is_chosen else ""
+            link = f"?{query.urlencode()}"
+            heads.append({"label": label, "query": link, "direction": direction})
+        return heads
 
     def order(self, rows: Iterable[Row], figure: Callable[[Row], Any]) -> list[Row]:
         """Return rows by a figure; those without one are last, equals stay as they are."""

@@ -10,6 +10,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from math import floor, log10
 
+from diagnostics.figures import DASH
 from diagnostics.web.charts.scales import Scale, Tick
 from diagnostics.web.charts.series import (
     WIDTH,
@@ -41,7 +42,7 @@ class LineChart(OverTime):
 
     lines: Sequence[Line]
     unit: str
-    write: Callable[[float | None], str]
+    write: Callable[[float], str]
 
     @property
     def count(self) -> int:
@@ -113,7 +114,6 @@ def describe_lines(chart: LineChart) -> str:
 
 
 def _path(chart: LineChart, line: Line, y: Scale) -> tuple[str, str, str]:
-    """Draw a line; a single slot between gaps is a dot."""
     runs = list(_runs(chart, line, y))
     drawn = "".join(f"M{'L'.join(run)}" for run in runs if len(run) > 1)
     return line.label, drawn, "".join(f"M{run[0]}h0" for run in runs if len(run) == 1)
@@ -137,5 +137,6 @@ def _runs(chart: LineChart, line: Line, y: Scale) -> Iterator[list[str]]:
 
 def _rows(chart: LineChart) -> Iterator[tuple[datetime, list[str]]]:
     for place in range(chart.count):
-        cells = [chart.write(line.figures[place]) for line in chart.lines]
+        figures = (line.figures[place] for line in chart.lines)
+        cells = [DASH if figure is None else chart.write(figure) for figure in figures]
         yield chart.since + place * chart.width, cells

@@ -113,7 +113,13 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
         height=max((_height(layer) for layer in layers), default=0) + 2 * MARGIN,
         boxes=tuple(_box(step, _left(layer_of[key]), tops[key,]) for key, step in shown.items()),
         edges=tuple(
-            _edge(_path(route, layer_of, tops), shown[source], shown[target])
+            Edge(
+                _path(route, layer_of, tops),
+                source,
+                target,
+                shown[source].tone,
+                shown[source].is_critical and shown[target].is_critical,
+            )
             for (source, target), route in routes.items()
         ),
         left_out=len(steps) - len(shown),
@@ -151,11 +157,6 @@ def _step_words(step: GraphStep) -> str:
     return f"{step.state}{root}{', on the critical path' if step.is_critical else ''}"
 
 
-def _edge(path: str, source: GraphStep, target: GraphStep) -> Edge:
-    is_critical = source.is_critical and target.is_critical
-    return Edge(path, source.step_id, target.step_id, source.tone, is_critical)
-
-
 def _box(step: GraphStep, x: int, y: int) -> Box:
     state = "root cause" if step.is_root else step.state
     # Bold letters are wider. The tool's name gives way, not the state.
@@ -183,18 +184,13 @@ def _order(
             before.setdefault(later, []).append(earlier)
     rank: dict[Place, float] = {}
     for layer in layers:
-        usual = {place: float(index) for index, place in enumerate(layer)}
-        layer.sort(
-            key=lambda place: _mean(
-                [rank[dep] for dep in before.get(place, ()) if dep in rank], usual[place]
-            )
-        )
+        means: dict[Place, float] = {}
+        for index, place in enumerate(layer):
+            ranks = [rank[dep] for dep in before.get(place, ()) if dep in rank]
+            means[place] = sum(ranks) / len(ranks) if ranks else float(index)
+        layer.sort(key=means.__getitem__)
         rank.update({place: index / max(len(layer) - 1, 1) for index, place in enumerate(layer)})
     return layers
-
-
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
 
 
 def _size(place: Place) -> int:

@@ -45,12 +45,9 @@ class Scale:
         figure = min(max(figure, self.low), self.high)
         share = (figure - self.low) / (self.high - self.low)
         if not self.is_even:
-            share = sqrt(share) if self.low >= 0 else (1 + self._root(figure)) / 2
+            root = copysign(sqrt(abs(figure) / self.high), figure)
+            share = sqrt(share) if self.low >= 0 else (1 + root) / 2
         return round(self.begin + share * (self.end - self.begin), 1)
-
-    def _root(self, figure: float) -> float:
-        """Return the signed root of a figure's share of its end, -1 to 1."""
-        return copysign(sqrt(abs(figure) / self.high), figure)
 
     def ticks(self) -> Iterator[Tick]:
         """Return the ticks in percent or points; around zero they are signed."""

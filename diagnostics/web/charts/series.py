@@ -322,13 +322,10 @@ def x_ticks(chart: OverTime, zone: tzinfo) -> Iterator[Tick]:
     while (at := wall.replace(tzinfo=zone).astimezone(UTC)) <= chart.until:
         if at >= chart.since and at > ticked:
             ticked = at
-            label = _label(at.astimezone(zone), step)
+            local = at.astimezone(zone)
+            label = f"{local:%-d %b}" if step >= timedelta(days=1) else f"{local:%H:%M}"
             yield Tick(round(x_of(chart, at) / WIDTH * 100, 2), label, at)
         wall += step
-
-
-def _label(at: datetime, step: timedelta) -> str:
-    return f"{at:%-d %b}" if step >= timedelta(days=1) else f"{at:%H:%M}"
 
 
 def _box(begin: float, end: float) -> tuple[float, float]:

@@ -43,6 +43,11 @@ class Cell:
         """Upper edge and height: a bad one is told by more than its colour."""
         return (0, 14) if self.tone == "bad" else (4, 6)
 
+    @property
+    def path(self) -> str:
+        top, height = self.box
+        return f"M{self.x} {top}h{self.width}v{height}h-{self.width}z"
+
 
 @dataclass(frozen=True, slots=True)
 class Strip:
@@ -62,12 +67,7 @@ class Strip:
     @property
     def paths(self) -> list[tuple[Tone, str]]:
         tones = dict.fromkeys(cell.tone for cell in self.cells)
-        return [(tone, "".join(_path(c) for c in self.cells if c.tone == tone)) for tone in tones]
-
-
-def _path(cell: Cell) -> str:
-    top, height = cell.box
-    return f"M{cell.x} {top}h{cell.width}v{height}h-{cell.width}z"
+        return [(tone, "".join(c.path for c in self.cells if c.tone == tone)) for tone in tones]
 
 
 def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from diagnostics.console.prompt_versions import PromptVersion, VersionKey, versions_of
+from diagnostics.console.prompts import PromptVersion, VersionKey, versions_of
 from diagnostics.queries.call_counts import CallCounts
 from diagnostics.web.charts.bars import lane
 

@@ -112,7 +112,7 @@ def test_slots_hold_every_call_once(project: Project, at: datetime) -> None:
 def test_slots_are_round_and_few(hours: int) -> None:
     now = clock.now()
     window = align(now - timedelta(hours=hours), now, now)
-    width = slot_width(window, (), now)
+    width = slot_width(window, (), now, 50)
     assert (window.until - window.since) / width <= MOST_SLOTS
     assert width % timedelta(minutes=1) == timedelta(0)
     if window.finest is Grain.DAY:
