@@ -42,8 +42,6 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of a comparison of texts."""
-
     kind: LineKind
     text: str
 

@@ -193,7 +193,6 @@ def _runs(
 
 
 def _ends(project_id: int, failures: Sequence[Event]) -> Mapping[tuple[str, int, str], str]:
-    """Return how the runs of some failures ended, the latest end of each."""
     if not failures:
         return {}
     times = [event.occurred_at for event in failures]

@@ -96,7 +96,6 @@ PATTERNS = tomllib.loads(Path(__file__).with_name("goal_patterns.toml").read_tex
 
 @member_form
 def goal_new(request: ConsoleRequest) -> HttpResponse:
-    """Show the form; store a good one and lead to the goal's page."""
     require_actor(request)
     form = GoalForm(request.project, request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -126,5 +125,4 @@ def patterns(request: HttpRequest) -> HttpResponse:
 
 @member_page
 def export_goals(request: ConsoleRequest, ending: str) -> HttpResponse:
-    """Stream goals, newest first."""
     return stream_list(request, GoalsView, "goals", ending)

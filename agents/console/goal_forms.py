@@ -88,7 +88,6 @@ class CheckForm(forms.Form):
     )
 
     def offer_checks(self, project: Project) -> None:
-        """Offer the tools that the project may call, and the commands that are allowed."""
         tools = [tool.tool.name for tool in list_tools(project.pk) if tool.allowed]
         commands = command_names()
         kinds = [kind for kind in KINDS.items() if kind[0] != "command" or commands]
@@ -216,7 +215,6 @@ class GoalForm(CheckForm):
         self.offer_checks(project)
 
     def clean_constraints(self) -> list[dict[str, object]]:
-        """Read a constraint a line."""
         lines = [line.strip() for line in self.cleaned_data["constraints"].splitlines()]
         constraints: list[dict[str, object]] = [
             {
@@ -254,7 +252,6 @@ class GoalForm(CheckForm):
         return sha256(filled_in.encode("utf-8", "replace")).hexdigest() if page else None
 
     def show_refusal(self, errors: Sequence[Violation]) -> None:
-        """Put what the planner refuses beside the field it is about."""
         for error in errors:
             parts = error.path.split("/")[1:3]
             whole = FIELD_OF_PATH.get("/".join(parts))

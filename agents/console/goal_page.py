@@ -51,7 +51,6 @@ class ActionsCard:
 
     @property
     def is_partial(self) -> bool:
-        """Whether something failed, in either layer."""
         return bool(self.batch.parse_failed or self.batch.execution_failed)
 
     @property
@@ -215,7 +214,6 @@ def _is_isolated(goal: Goal) -> bool:
 
 
 def _settings(chosen: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Name the switches and limits the goal was submitted with."""
     words = {True: "yes", False: "no"}
     return [
         (

@@ -58,7 +58,6 @@ def goal_headline(
 
 
 def queued_words(evaluation: Mapping[str, object], *, is_isolated: bool) -> str:
-    """Say what a queued goal waits for: a worker, its provider, or a circuit breaker."""
     if evaluation.get("reason") == "circuit_open":
         if is_isolated:
             return "Waiting: the model is isolated; close its circuit breaker to continue"
@@ -98,8 +97,6 @@ def steps_words(meta: Mapping[str, object] | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A terminal event: its kind, reason and status."""
-
     kind: str
     reason: str | None = None
     status: str | None = None
@@ -156,12 +153,10 @@ class StepCounts:
 
     @property
     def final(self) -> int:
-        """How many have a result."""
         return self.ok + self.failed + self.skipped
 
     @property
     def pending(self) -> int:
-        """How many have not begun."""
         return self.total - self.final - self.running
 
 
@@ -179,7 +174,6 @@ def run_headline(
     lasted: timedelta | None,
     refused: str = "",
 ) -> str:
-    """Say how the run stands, and how its steps went."""
     done = f"{count(counts.final)} of {plural(counts.total, 'step')}"
     if state == "poison":
         return f"Given up: the run crashed every worker (poison), {done} have results"

@@ -40,8 +40,6 @@ Key = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """The event of an attempt, and the failure group it was counted in."""
-
     event_id: UUID | None = None
     group_id: int | None = None
     seen: int = 0
@@ -111,7 +109,6 @@ def _of_attempt(
 
 
 def fault_spans(faults: Iterable[Mapping[str, Any]]) -> list[tuple[int, int]]:
-    """Return line and column of every fault that has them."""
     return [
         (fault["line"], fault.get("column") or 1)
         for fault in faults
@@ -156,7 +153,6 @@ def reported_attempts(
 
 
 def _reported(event: Event, payload: EventPayload | None) -> Attempt:
-    """Say what a row of ours would say, as far as it is known."""
     same = ("node", "cycle", "provider", "model", "output_mode", "finish_reason")
     fields = {name: getattr(event, name) for name in (*same, *COUNTED, *ANSWERERS)}
     fields["max_output_tokens"] = payload.max_output_tokens if payload else None

@@ -61,7 +61,6 @@ def plan_run(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 
 @member_page
 def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Return the results as the contract has them, as a file."""
     run = find_run(request, run_id)
     answer = JsonResponse(
         results_document(run), json_dumps_params={"indent": 2, "ensure_ascii": False}
@@ -77,7 +76,6 @@ def moved_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 
 
 def find_run(request: ConsoleRequest, run_id: UUID) -> Run:
-    """Return the run if it is of the reader's project; else it is not found."""
     runs = Run.objects.filter(project=request.project)
     return get_object_or_404(runs.defer("payload"), pk=run_id)
 
@@ -88,6 +86,7 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
     show = query.get("show", "") if query.get("show") in SHOWS else ""
     window = read_window(run, show, read_number(query.get("from")) or 0)
     chosen = _choose(run, traces, read_number(query.get("step")))
+    path = [traces.all[position] for position in traces.critical]
     took = run.ended_at - run.started_at if run.started_at and run.ended_at else None
     goal = Goal.objects.filter(project_id=run.project_id, correlation_id=run.correlation_id).first()
     return {
@@ -103,11 +102,19 @@ def run_context(run: Run, query: QueryDict) -> Mapping[str, Any]:
         "graph": _graph(run, traces, window, counts),
         "causes": traces.causes[:MOST_CAUSES],
         "more_causes": max(len(traces.causes) - MOST_CAUSES, 0),
-        "critical": _critical(traces),
+        # The chain that decided when the run ended, unless it is only one step.
+        "critical": {"steps": path[:MOST_NAMED], "more": max(len(path) - MOST_NAMED, 0)}
+        if len(path) > 1
+        else None,
         "chosen": chosen,
         "undecided": read_undecided(run) if counts.undecided else [],
         "show": show,
-        "shows": _shows(counts),
+        "shows": [
+            ("", "all", counts.total),
+            ("not_ok", "problems", counts.failed + counts.skipped),
+            ("running", "running", counts.running),
+            ("undecided", "needs decision", counts.undecided),
+        ],
         "meta": json.dumps(run.meta, indent=2, ensure_ascii=False) if run.meta else "",
         "violations": run.contract_violations[:20],
         "reruns": list(run.reruns.order_by("created_at").defer("payload")[:MOST_RERUNS]),
@@ -132,14 +139,6 @@ def _graph(run: Run, traces: Traces, window: StepWindow, counts: StepCounts) -> 
     ]
 
 
-def _critical(traces: Traces) -> Mapping[str, Any] | None:
-    """Name the chain that decided when the run ended, unless it is only one step."""
-    if len(traces.critical) < 2:
-        return None
-    path = [traces.all[position] for position in traces.critical]
-    return {"steps": path[:MOST_NAMED], "more": max(len(path) - MOST_NAMED, 0)}
-
-
 def _choose(run: Run, traces: Traces, position: int | None) -> Mapping[str, Any] | None:
     """Read the step that was asked for, else the first root cause that failed."""
     if position is None:
@@ -155,15 +154,6 @@ def _choose(run: Run, traces: Traces, position: int | None) -> Mapping[str, Any]
         "dependencies": list(traces.named(step.dependencies))[:MOST_NAMED],
         "key": idempotency_key(run.pk, str(step.position + 1), step.call_group),
     }
-
-
-def _shows(counts: StepCounts) -> list[tuple[str, str, int]]:
-    return [
-        ("", "all", counts.total),
-        ("not_ok", "problems", counts.failed + counts.skipped),
-        ("running", "running", counts.running),
-        ("undecided", "needs decision", counts.undecided),
-    ]
 
 
 MOST_AT_ONCE = 100
@@ -182,7 +172,6 @@ def cancel(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 
 @member_action
 def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
-    """Queue a new run of the plan, from its beginning or from one of its steps."""
     run = _mine(request, run_id)
     first = read_number(request.POST.get("from"))
     try:

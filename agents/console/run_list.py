@@ -49,7 +49,6 @@ HEADS = {name: name.capitalize() for name in FIGURES}
 
 @member_page
 def runs(request: ConsoleRequest) -> HttpResponse:
-    """Show a page of runs, or what comes in: runs or single calls."""
     selection = read_filters(request)
     follow = request.GET.get("follow", "")
     shown = (
@@ -176,5 +175,4 @@ class ConsoleRunsView(AgentRunsView):
 
 @member_page
 def export_runs(request: ConsoleRequest, ending: str) -> HttpResponse:
-    """Stream runs, newest first."""
     return stream_list(request, ConsoleRunsView, "runs", ending)

@@ -87,7 +87,6 @@ def show_run(
 
 
 def _sums(project_id: int, reference: str) -> Mapping[str, Any]:
-    """Read what the list of runs says of one, if it has events."""
     row = AgentRun.objects.filter(project_id=project_id, correlation_id=reference).first()
     if row is None:
         return {}

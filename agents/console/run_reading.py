@@ -81,12 +81,10 @@ class Traces:
 
     @cached_property
     def critical_set(self) -> frozenset[int]:
-        """The same, for looking up."""
         return frozenset(self.critical)
 
     @cached_property
     def causes(self) -> Sequence[StepTrace]:
-        """The steps that are root causes, in the order of the payload."""
         return [self.all[position] for position in sorted(set(self.roots.values()))]
 
     def root_of(self, position: int) -> StepTrace | None:
@@ -100,7 +98,6 @@ class Traces:
 
 
 def read_window(run: Run, show: str, first: int) -> StepWindow:
-    """Read the steps from position `first` on that are to be shown."""
     steps = run.steps.filter(SHOWS.get(show, Q())).order_by("position")
     window = list(steps.filter(position__gte=first)[: PAGE + 1])
     before = steps.filter(position__lt=first).order_by("-position") if first else steps.none()

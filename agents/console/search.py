@@ -57,8 +57,6 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchGroup:
-    """Hits of one sort."""
-
     title: str
     hits: Sequence[SearchHit]
 
@@ -109,7 +107,6 @@ def _incidents(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
 
 
 def _models(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    """Models and, where their name has the text, providers."""
     called = Series.objects.filter(project=request.project).values_list("provider", "model")
     pairs = sorted(set(called), key=lambda pair: (pair[1] or "", pair[0] or ""))
     providers = sorted({provider for provider, _ in pairs if provider})

@@ -33,8 +33,6 @@ LATEST_RUNS = 500
 
 
 class DurationP95(Aggregate):
-    """The 95th percentile of durations."""
-
     template = "percentile_cont(0.95) WITHIN GROUP (ORDER BY %(expressions)s)"
     output_field = DurationField()
 
@@ -59,7 +57,6 @@ def tool_use(project_id: int) -> list[Mapping[str, object]]:
 
 @member_page
 def tools(request: ConsoleRequest) -> HttpResponse:
-    """Show all tools and the MCP servers that some of them come from."""
     known = list_tools(request.project.pk)
     names = {listed.tool.name for listed in known}
     context = {

@@ -38,6 +38,12 @@ OF_OUTCOMES: Mapping[str, str] = {
 }
 """What posted outcomes count, in whose rows no call is told."""
 ALWAYS = timedelta(days=36_500)
+HOURS = """UNION ALL
+    SELECT series_id, NULL, <<cut>>, <<asked>>
+    FROM diagnostics_rollup_hour
+    WHERE project_id = %(project)s
+        AND bucket >= %(hours_since)s
+        AND bucket < %(minutes_since)s"""
 LIMIT = "SELECT set_config('statement_timeout', %s, true)"
 
 
@@ -136,11 +142,18 @@ def read_counts(
         "hours_since": end - reach,
         "cuts": [end - timedelta(seconds=moment) for moment in reversed(seconds)][1:],
     }
-    rows = fetch(_write(asked_columns, reach > MINUTES_REACH), parameters)
+    text = fill(
+        "alert_counts",
+        # They have marks of their own.
+        hours=HOURS if reach > MINUTES_REACH else "",
+        asked=", ".join(asked_columns),
+        sums=", ".join(f"coalesce(sum({name}), 0)::bigint" for name in asked_columns),
+        cut="width_bucket(bucket, %(cuts)s::timestamptz[])",
+    )
     cuts: dict[int, dict[int, Numbers]] = defaultdict(dict)
     live: dict[int, dict[int, Numbers]] = defaultdict(dict)
     last = len(seconds) - 1
-    for series_id, minute, cut, *numbers in rows:
+    for series_id, minute, cut, *numbers in fetch(text, parameters):
         by_cut, place = cuts[series_id], last - cut
         known = by_cut.get(place)
         by_cut[place] = list(map(add, known, numbers)) if known else numbers
@@ -176,25 +189,6 @@ def read_event_counts(
 
 def _lock(text: str, project_id: int) -> bool:
     return bool(fetch(text, [LOCK_SPACE, project_id % 2**31])[0][0])
-
-
-def _write(columns: Sequence[str], with_hours: bool) -> str:
-    return fill(
-        "alert_counts",
-        # They have marks of their own.
-        hours=_HOURS if with_hours else "",
-        asked=", ".join(columns),
-        sums=", ".join(f"coalesce(sum({name}), 0)::bigint" for name in columns),
-        cut="width_bucket(bucket, %(cuts)s::timestamptz[])",
-    )
-
-
-_HOURS = """UNION ALL
-    SELECT series_id, NULL, <<cut>>, <<asked>>
-    FROM diagnostics_rollup_hour
-    WHERE project_id = %(project)s
-        AND bucket >= %(hours_since)s
-        AND bucket < %(minutes_since)s"""
 
 
 class EventsUncountableError(Exception):

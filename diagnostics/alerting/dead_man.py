@@ -61,7 +61,12 @@ def alarm_of(project_id: int) -> Alarm:
     now, seen_at, created_at, judged_at, left_out, *counted = row
     is_missed = judged_at is None or now - judged_at > MISSED
     passed_over = (is_missed and left_out) or ""
-    return Alarm(_silence(now, seen_at, created_at), judged_at, passed_over, *counted)
+    silent_for = None
+    if seen_at is not None and now - seen_at > MISSED:
+        silent_for = now - seen_at
+    elif seen_at is None and created_at is not None and now - created_at >= BEGINNING:
+        silent_for = now - created_at
+    return Alarm(silent_for, judged_at, passed_over, *counted)
 
 
 def ping_outside() -> bool:
@@ -112,15 +117,6 @@ def overdue_notifications(now: datetime) -> QuerySet[Notification]:
         channel__enabled=True,
         channel__failing_since=None,
     )
-
-
-def _silence(
-    now: datetime, seen_at: datetime | None, created_at: datetime | None
-) -> timedelta | None:
-    if seen_at is not None:
-        return now - seen_at if now - seen_at > MISSED else None
-    is_new = created_at is None or now - created_at < BEGINNING
-    return None if is_new or created_at is None else now - created_at
 
 
 def _counted(rows: QuerySet[Notification], noun: str, words: str) -> str:

@@ -157,18 +157,13 @@ def acknowledge_link(request: HttpRequest, token: str) -> HttpResponse:
         return _answer(request, "known", row)
     if request.method != "POST":
         return _answer(request, "ask", row)
-    is_used = _use(row)
-    return _answer(request, "done" if is_used else "used", row, status=200 if is_used else GONE)
-
-
-@transaction.atomic
-def _use(row: Notification) -> bool:
-    """Take the link, once, and acknowledge in its name."""
-    unused = Notification.objects.filter(pk=row.pk, link_used_at__isnull=True)
-    if not unused.update(link_used_at=clock.now()) or row.incident is None:
-        return False
-    actions.acknowledge(row.incident, f"link sent to the channel {row.channel.name}")
-    return True
+    with transaction.atomic():
+        # It works once, and acknowledges in its own name.
+        unused = Notification.objects.filter(pk=row.pk, link_used_at__isnull=True)
+        if not unused.update(link_used_at=clock.now()):
+            return _answer(request, "used", row, status=GONE)
+        actions.acknowledge(row.incident, f"link sent to the channel {row.channel.name}")
+    return _answer(request, "done", row)
 
 
 def _answer(

@@ -146,10 +146,12 @@ def marks_between(
     A deploy of another source or environment than the terms keep is left out, and what was
     observed of another model; what does not say where it belongs counts everywhere.
     """
-    marks = [
-        *deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms),
-        *_incidents(project_id, since, until, terms),
-    ]
+    marks = deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms)
+    rows = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
+    for incident in rows.order_by("-onset").prefetch_related("slices")[:MOST_MARKS]:
+        if is_kept(incident, terms):
+            url = reverse("incident", args=[incident.pk])
+            marks.append(Mark(incident.onset, "incident", incident.title, url))
     return sorted(marks, key=attrgetter("at"))[-MOST_MARKS:]
 
 
@@ -161,22 +163,8 @@ def deploy_marks(deploys: Iterable[Deploy], terms: Sequence[Term] = ()) -> list[
         if keeps_all(terms, {name: value for name, value in known.items() if value is not None}):
             field = VERSION_OF_KIND.get(deploy.kind)
             url = field and f"{reverse('now')}?{urlencode({field: deploy.version})}"
-            marks.append(Mark(deploy.at, deploy.kind, _label(deploy), url))
+            label = f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version
+            if deploy.previous is not None:
+                label = f"{deploy.model}: {deploy.previous} → {deploy.version}"
+            marks.append(Mark(deploy.at, deploy.kind, label, url))
     return sorted(marks, key=attrgetter("at"))
-
-
-def _incidents(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> Iterator[Mark]:
-    incidents = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
-    rows = incidents.order_by("-onset").prefetch_related("slices")
-    for incident in rows[:MOST_MARKS]:
-        if is_kept(incident, terms):
-            url = reverse("incident", args=[incident.pk])
-            yield Mark(incident.onset, "incident", incident.title, url)
-
-
-def _label(deploy: Deploy) -> str:
-    if deploy.previous is not None:
-        return f"{deploy.model}: {deploy.previous} → {deploy.version}"
-    return f"{deploy.version} ({deploy.source})" if deploy.source else deploy.version

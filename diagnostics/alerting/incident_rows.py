@@ -25,6 +25,8 @@ from diagnostics.figures import listed
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
 Kind = Transition.Kind
+RESULT = ("k", "n", "value", "bound", "baseline")
+"""What an evaluation found, as a slice of an incident keeps it."""
 
 
 def _is_covered(
@@ -234,7 +236,20 @@ def _add(
     is_past: bool,
 ) -> None:
     """Put slices into their incident; tell once that it fired, joined or got worse."""
-    rows = [_slice_row(incident, evaluation, at) for evaluation, _ in slices]
+    rows = [
+        IncidentSlice(
+            incident=incident,
+            state_id=evaluation.row.pk,
+            rule_id=evaluation.rule.id,
+            rule_version=evaluation.rule.version,
+            severity=evaluation.rule.severity,
+            slice=dict(evaluation.values),
+            onset=evaluation.onset,
+            fired_at=at,
+            **{name: getattr(evaluation.result, name) for name in RESULT},
+        )
+        for evaluation, _ in slices
+    ]
     IncidentSlice.objects.bulk_create(rows)
     before = incident.severity
     incident.severity = max(before, *(row.severity for row in rows), key=rank)
@@ -247,23 +262,6 @@ def _add(
         record_transition(incident, Kind.JOINED, at, of=row, is_silenced=silenced)
     if rank(incident.severity) > rank(before) and not is_past:
         record_transition(incident, Kind.WORSENED, at, is_silenced=silenced)
-
-
-def _slice_row(incident: Incident, evaluation: SliceEvaluation, at: datetime) -> IncidentSlice:
-    result = {
-        name: getattr(evaluation.result, name) for name in ("k", "n", "value", "bound", "baseline")
-    }
-    return IncidentSlice(
-        incident=incident,
-        state_id=evaluation.row.pk,
-        rule_id=evaluation.rule.id,
-        rule_version=evaluation.rule.version,
-        severity=evaluation.rule.severity,
-        slice=dict(evaluation.values),
-        onset=evaluation.onset,
-        fired_at=at,
-        **result,
-    )
 
 
 def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:

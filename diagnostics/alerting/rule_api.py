@@ -189,12 +189,17 @@ class SilencesView(KeyedView):
         """Keep calls quiet until a time: notifications only, evaluation goes on."""
         key = key_of(request)
         body = read_model(request._request, SilenceRequest)
+        rule = None
+        if body.rule_id is not None:
+            rule = live_rules(key.project_id).filter(pk=body.rule_id).first()
+        if rule is None and body.rule_id is not None:
+            raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
         try:
             row = silence(
                 key.project_id,
                 key,
                 body.ends_at,
-                rule=_silenced_rule(key.project_id, body.rule_id),
+                rule=rule,
                 text=refuse_secret(body.filter),
                 reason=body.reason,
                 starts_at=body.starts_at,
@@ -216,12 +221,3 @@ class SilenceView(KeyedView):
         rows = Silence.objects.filter(project=project_of(request))
         end_silence(get_object_or_404(rows, pk=silence_id), key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-def _silenced_rule(project_id: int, rule_id: int | None) -> AlertRule | None:
-    if rule_id is None:
-        return None
-    rule = live_rules(project_id).filter(pk=rule_id).first()
-    if rule is None:
-        raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
-    return rule

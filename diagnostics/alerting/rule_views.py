@@ -225,11 +225,16 @@ def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> boo
 
 
 def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
+    left_out: Sequence[str] = ()
+    if row is None:
+        began = _beginning(request)
+        more = more_scope(began["signal"], began["detector"])
+        left_out = watched(read_filters(request), more)[1]
     context = {
         "section": "alert_rules",
         "form": form,
         "rule": row,
-        "left_out": _left_out(request) if row is None else (),
+        "left_out": left_out,
         "explained": [(name, *words) for name, words in DETECTORS.items()],
         "days": DAYS,
     }
@@ -245,11 +250,6 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         context["test_at"] = f"{_address(row, '_test')}?{urlencode(parameters)}"
         context["asked"] = parameters
     return respond(request, "rules/rule", context, row.name if row else "New rule")
-
-
-def _left_out(request: ConsoleRequest) -> Sequence[str]:
-    began = _beginning(request)
-    return watched(read_filters(request), more_scope(began["signal"], began["detector"]))[1]
 
 
 def _address(row: AlertRule | None, of: str = "") -> str:

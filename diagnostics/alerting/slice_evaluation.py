@@ -42,7 +42,7 @@ from diagnostics.alerting.signals import (
     trailing_window,
     windows_of,
 )
-from diagnostics.alerting.sources import read_source
+from diagnostics.alerting.sources import SourceQuestion, read_source
 from diagnostics.alerting.states import ON, DetectorSignal, advance
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
@@ -264,8 +264,8 @@ def _note_data(evaluation: SliceEvaluation, slot: datetime) -> None:
 def _from_source(minute: ProjectMinute, rule: RuleDefinition) -> Iterator[SliceEvaluation]:
     since = minute.slot - timedelta(seconds=rule.limits.seconds)
     end = minute.slot + timedelta(minutes=1)
-    counts = read_source(rule.signal, minute.project_id, since, end, rule.terms)
-    for values, number in counts[:MOST_SLICES]:
+    asked = SourceQuestion(minute.project_id, since, end, rule.terms)
+    for values, number in read_source(rule.signal, asked)[:MOST_SLICES]:
         evaluation = _evaluation_of(minute, rule, Group(values, slice_key(values), ()))
         _note_data(evaluation, minute.slot)
         if rule.detector == "absent":

@@ -5,6 +5,7 @@ Apps above this one add theirs (`add_source`), as breakers do.
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import Sum
 
@@ -21,26 +22,33 @@ from diagnostics.store.windows import Grain, align_to
 
 Found = tuple[Slice, int]
 """The values of a slice and its number: so many, or seconds of silence."""
-Source = Callable[[int, datetime, datetime, Sequence[Term]], Iterable[Found]]
-"""Called with the project, since, until and the terms of the rule."""
 
 
-def _groups_that_began(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
-    groups = FailureGroup.objects.filter(
-        project_id=project_id, first_seen__gte=since, first_seen__lte=until
-    )
-    return [({}, _count_nodes(groups.values_list("node"), terms))]
+class SourceQuestion(NamedTuple):
+    """What of a project a source counts: since <= t <= until, under the terms of a rule."""
+
+    project_id: int
+    since: datetime
+    until: datetime
+    terms: Sequence[Term] = ()
+
+    @property
+    def times(self) -> tuple[datetime, datetime]:
+        return self.since, self.until
 
 
-def _groups_that_came_back(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
-    changes = GroupChange.objects.filter(
-        group__project_id=project_id, kind=GroupChange.Kind.REGRESSED, at__gte=since, at__lte=until
-    )
-    return [({}, _count_nodes(changes.values_list("group__node"), terms))]
+Source = Callable[[SourceQuestion], Iterable[Found]]
+
+
+def _groups_that_began(asked: SourceQuestion) -> list[Found]:
+    groups = FailureGroup.objects.filter(project_id=asked.project_id, first_seen__range=asked.times)
+    return [({}, _count_nodes(groups.values_list("node"), asked.terms))]
+
+
+def _groups_that_came_back(asked: SourceQuestion) -> list[Found]:
+    regressed = GroupChange.objects.filter(kind=GroupChange.Kind.REGRESSED, at__range=asked.times)
+    changes = regressed.filter(group__project_id=asked.project_id)
+    return [({}, _count_nodes(changes.values_list("group__node"), asked.terms))]
 
 
 def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
@@ -48,31 +56,26 @@ def _count_nodes(nodes: Iterable[tuple[str]], terms: Sequence[Term]) -> int:
     return sum(keeps_all(terms, {"node": node}) for (node,) in nodes)
 
 
-def _rejects(project_id: int, since: datetime, until: datetime, _: Sequence[Term]) -> list[Found]:
-    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since, minute__lte=until)
+def _rejects(asked: SourceQuestion) -> list[Found]:
+    minutes = KeyMinute.objects.filter(project_id=asked.project_id, minute__range=asked.times)
     refused = minutes.aggregate(invalid=Sum("invalid"), rejected=Sum("rejected"))
     return [({}, (refused["invalid"] or 0) + (refused["rejected"] or 0))]
 
 
-def _silent_sources(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
+def _silent_sources(asked: SourceQuestion) -> list[Found]:
     """Tell how long each source of a week, or what the rule waits, sent nothing, in hours."""
-    span = max(LOOKED_AT, until - since + timedelta(days=1))
+    span = max(LOOKED_AT, asked.until - asked.since + timedelta(days=1))
     return [
-        ({"source": source.name}, max(0, int((until - source.last_hour).total_seconds())))
-        for source in sources_of(project_id, until, span)
-        if keeps_all(terms, {"source": source.name})
+        ({"source": source.name}, max(0, int((asked.until - source.last_hour).total_seconds())))
+        for source in sources_of(asked.project_id, asked.until, span)
+        if keeps_all(asked.terms, {"source": source.name})
     ]
 
 
-def _retry_money(
-    project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
+def _retry_money(asked: SourceQuestion) -> list[Found]:
     """Tell what retries of each model cost, in millionths of a dollar, where priced."""
-    spent = retry_spend(
-        project_id, prices_of(project_id), align_to(Grain.MINUTE, since, until), terms
-    )
+    window = align_to(Grain.MINUTE, *asked.times)
+    spent = retry_spend(asked.project_id, prices_of(asked.project_id), window, asked.terms)
     return [
         ({"provider": provider, "model": model}, int(counts.money_usd * MONEY_UNITS))
         for (provider, model), counts in spent.items()
@@ -94,9 +97,7 @@ def add_source(signal: Signal, source: Source) -> None:
     _sources[signal] = source
 
 
-def read_source(
-    signal: Signal, project_id: int, since: datetime, until: datetime, terms: Sequence[Term]
-) -> list[Found]:
+def read_source(signal: Signal, asked: SourceQuestion) -> list[Found]:
     """Ask the source of a signal; one that nobody added finds nothing."""
     source = _sources.get(signal)
-    return list(source(project_id, since, until, terms)) if source else []
+    return list(source(asked)) if source else []

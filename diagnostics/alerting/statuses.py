@@ -344,11 +344,11 @@ def count_statuses(
 
 def _read_units(measures: Sequence[int]) -> UnitCounts:
     """Return runs, and the calls that were told one by one."""
-    calls, failures, runs, degraded, _ = count_calls(measures)
-    attempts, by_run = measures[ATTEMPTS], RunBucket(runs, degraded)
-    if counts_runs(attempts, runs):
+    *_, runs, degraded, _ = count_calls(measures)
+    by_run = RunBucket(runs, degraded)
+    if counts_runs(measures[ATTEMPTS], runs):
         return UnitCounts(by_run)
-    return UnitCounts(by_run, RunBucket(calls, min(sum(failures.values()), calls)))
+    return UnitCounts(by_run, _read_calls(measures))
 
 
 def judge_others(

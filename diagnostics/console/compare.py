@@ -61,8 +61,6 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class AskedComparison:
-    """Both sides as they were asked for, and what is counted of them."""
-
     selection: Selection
     other: Selection
     against: Against
@@ -72,7 +70,6 @@ class AskedComparison:
 
 @member_page
 def compare_page(request: ConsoleRequest) -> HttpResponse:
-    """Show two sides: models, prompt versions, releases, periods, or any filters."""
     comparison = _read(request)
     known = known_values(request.project.pk)
     window = comparison.parts.a.window
@@ -97,7 +94,6 @@ def compare_page(request: ConsoleRequest) -> HttpResponse:
 
 @member_page
 def compare_csv(request: ConsoleRequest) -> HttpResponse:
-    """Return the rates and kinds of both sides as CSV."""
     comparison = _story(request.project.pk, _read(request))["found"]
     text = "".join(write_csv_file(CSV_COLUMNS, _rows(comparison)))
     answer = HttpResponse(text, content_type="text/csv; charset=utf-8")
@@ -173,7 +169,6 @@ def _against(params: Mapping[str, str]) -> Against:
 def _form(
     request: ConsoleRequest, comparison: AskedComparison, known: KnownValues
 ) -> Mapping[str, Any]:
-    """Return what the form offers, and where its answers lead."""
     project_id, against, deploy = request.project.pk, comparison.against, comparison.parts.deploy
     models = known_models(project_id)
     chosen_b = _picked(request.GET, Selection(), "b")

@@ -149,8 +149,6 @@ Version = tuple[str | None, ...]
 
 
 class Against(StrEnum):
-    """Which time the other side has."""
-
     PERIOD = "period"
     WEEK = "week"
     DEPLOY = "deploy"
@@ -160,14 +158,11 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide:
-    """One side: its window, and what it is narrowed to."""
-
     window: TimeWindow
     terms: Sequence[Term]
 
     @property
     def values(self) -> Mapping[str, str]:
-        """What each field is narrowed to, as it is read."""
         values: dict[str, str] = {}
         for term in self.terms:
             value = term.value or "unknown"

@@ -65,7 +65,6 @@ def tail_context(request: ConsoleRequest, selection: Selection) -> Mapping[str, 
 
 @member_page
 def live_rows(request: ConsoleRequest) -> HttpResponse:
-    """Return the rows since a cursor, newest first, and where to go on from."""
     if not request.htmx:
         return redirect(f"{reverse('runs')}?follow=calls")
     selection = read_filters(request)

@@ -124,8 +124,6 @@ TONES: Mapping[str, Tone] = {"degrading": "bad", "ok": "good"}
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """A kind of failure or a prompt version, beside its baseline, with its interval."""
-
     label: str
     found: Excess
     low: float
@@ -315,8 +313,7 @@ Write = Callable[[float], str]
 
 
 def _cost(sums: Mapping[str, int], prices: Sequence[TokenPrice], at: datetime) -> float | None:
-    spent = [DaySpend(at.date(), sums["input_tokens"], sums["output_tokens"])]
-    cost = cost_usd(prices, spent)
+    cost = cost_usd(prices, [DaySpend(at.date(), sums["input_tokens"], sums["output_tokens"])])
     return float(cost) if cost else None
 
 
@@ -325,7 +322,6 @@ def _query_without_times(selection: Selection) -> str:
 
 
 def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:
-    """Return the kinds of failure, those that rose most first."""
     rows = [
         _rise(
             kind_words(kind),

@@ -34,7 +34,6 @@ Figure = Callable[[MatrixRow], Any]
 
 @member_page
 def models(request: ConsoleRequest) -> HttpResponse:
-    """Show models by kinds of failure, worst first."""
     selection = read_filters(request)
     now = clock.now()
     place = read_number(request.GET.get("page")) or 1
@@ -96,7 +95,6 @@ def kind_column(column: Column) -> str:
 
 
 def _figures(matrix: Matrix, spent: Mapping[Any, RetrySpend]) -> Mapping[str, Figure]:
-    """Return what a row has in each column that it can be sorted by."""
     by_kind: dict[str, Figure] = {
         kind_column(column): lambda row, at=at: row.cells[at][1].a.share  # type: ignore[misc]
         for at, column in enumerate(matrix.columns)
@@ -112,7 +110,6 @@ def _figures(matrix: Matrix, spent: Mapping[Any, RetrySpend]) -> Mapping[str, Fi
 
 
 def failures_url(selection: Selection, **values: str | None) -> str:
-    """Return the address of the failures of a selection, narrowed further."""
     return f"{reverse('failures')}?{selection.query_for(**values)}"
 
 

@@ -71,7 +71,6 @@ class CauseCard:
 
     @property
     def has_curve(self) -> bool:
-        """Whether anything was counted in the time that is drawn."""
         return any(slot.runs for slot in self.chart.slots)
 
     @property
@@ -183,7 +182,6 @@ CALM: Mapping[str, Tone] = {"ok": "good", "not_enough_data": "quiet", "degrading
 
 @member_page
 def now(request: ConsoleRequest) -> HttpResponse:
-    """Show the open incidents, the models, new failures and the latest degraded runs."""
     selection = read_filters(request)
     now = clock.now()
     context = now_context(request.project.pk, selection, now, TableQuestion.read(request.GET))
@@ -243,7 +241,6 @@ def _calm(verdict: Verdict, rows: Sequence[NowRow], selection: Selection) -> dic
 def _fresh(
     project_id: int, selection: Selection, window: TimeWindow
 ) -> Sequence[tuple[FailureGroup, int, str, Tone]]:
-    """Return the failures that are new or regressed: how often, titles and tones."""
     hours = window.in_hours
     question = GroupQuestion(
         hours.since, hours.until, selection.rollup_terms, states=("new", "regressed")
@@ -265,7 +262,6 @@ FIELD_OF = {Cause.PROMPT: "prompt_version", Cause.PROVIDER_OUTAGE: "provider"}
 def rating(
     project_id: int, selection: Selection, suspected: Sequence[Verdict]
 ) -> Mapping[str, Any]:
-    """Return how the gravest cause without an incident was rated, and where its failures are."""
     if not suspected:
         return {}
     first = suspected[0]
@@ -291,7 +287,6 @@ def _subject(verdict: Verdict) -> dict[str, str | None]:
 
 @member_page
 def verdict_task(request: ConsoleRequest) -> HttpResponse:
-    """Show the evidence of the verdict of a selection as a text to copy."""
     selection, now = read_filters(request), clock.now()
     verdict = recent_verdict_of(request.project.pk, selection, now)
     hit = replace(selection, filters={**selection.filters, **_subject(verdict)})

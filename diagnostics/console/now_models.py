@@ -118,7 +118,6 @@ class NowRow:
 
     @property
     def has_rate(self) -> bool:
-        """Whether successes are reported, too."""
         return self.state is not SeriesState.NO_DATA
 
     @cached_property
@@ -175,7 +174,6 @@ class NowRow:
 
     @property
     def hot_from(self) -> int | None:
-        """The bar at which the degradation begins."""
         count = -(-self.axis.count // _together(self.axis.count))
         return self.axis.bar_of(self.since, count) if self.since else None
 
@@ -356,7 +354,6 @@ class ModelTable:
 
     @property
     def other_pages(self) -> Mapping[str, str]:
-        """The links to the previous and the next page, by their words."""
         page = self.asked.page
         near = {"Previous": page - 1, "Next": page + 1}
         return {

@@ -155,24 +155,18 @@ def versions_of(
         models = used.get((source, name), {})
         by_name[source].append(PromptVersion(source, name, by_slot, models))
     for versions in by_name.values():
-        _set_begins(versions)
+        totals: Counter[int] = Counter()
+        for version in versions:
+            totals.update(version.slots)
+        for version in versions:
+            slots = version.slots.items()
+            # A trial with a few calls is no roll-out: it would be in the wrong order.
+            often = [slot for slot, calls in slots if calls >= ROLLED_OUT * totals[slot]]
+            version.began = min(often, default=version.first_slot)
         versions.sort(key=lambda version: (version.began, version.last_slot, version.name or ""))
         for before, version in pairwise(versions):
             version.before = before
     return dict(sorted(by_name.items(), key=lambda item: item[0] or ""))
-
-
-def _set_begins(versions: list[PromptVersion]) -> None:
-    """A trial with a few calls is no roll-out: it would be in the wrong order."""
-    totals: dict[int, int] = defaultdict(int)
-    for version in versions:
-        for slot, calls in version.slots.items():
-            totals[slot] += calls
-    for version in versions:
-        often = [
-            slot for slot, calls in version.slots.items() if calls >= ROLLED_OUT * totals[slot]
-        ]
-        version.began = min(often, default=version.first_slot)
 
 
 RANGE = "30d"
@@ -188,7 +182,6 @@ MOST_MARKS = 24
 
 @member_page
 def prompts(request: ConsoleRequest) -> HttpResponse:
-    """Show prompt versions: when, how much, how well, and what came with them."""
     selection = read_filters(request, RANGE)
     now = clock.now()
     context = prompts_context(request.project.pk, selection, now)
@@ -253,10 +246,10 @@ def _section(
     selection: Selection,
 ) -> Mapping[str, Any]:
     """Return the versions of a source, newest first."""
-    totals = [0] * axis.count
+    called: Counter[int] = Counter()
     for version in versions:
-        for slot, calls in version.slots.items():
-            totals[slot] += calls
+        called.update(version.slots)
+    totals = [called[slot] for slot in range(axis.count)]
     ticks = [
         share_of(mark.at, axis.since, axis.until)
         for mark in marks
@@ -276,7 +269,6 @@ def _line(
     models: Sequence[ModelKey],
     selection: Selection,
 ) -> Mapping[str, Any]:
-    """Return a version as a row: its lane, its calls against the version before, what is new."""
     named = {"source": version.source, "prompt_version": version.name}
     groups = new.get((version.source, version.name), []) if version.before else []
     everything = sum(totals)

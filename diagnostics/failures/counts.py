@@ -253,7 +253,6 @@ def write_condition(project_id: int, question: GroupQuestion) -> tuple[str, dict
 def _single_events(
     project_id: int, question: GroupQuestion, selection: Selection
 ) -> tuple[str, dict[str, Any]]:
-    """Return the query of the events in a selection, with its parameters."""
     failures = Event.objects.filter(project_id=project_id, kind__in=FAILED)
     candidates = within(failures, question.since, question.until)
     try:

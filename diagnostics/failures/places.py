@@ -31,8 +31,6 @@ class FailurePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """One value of a dimension, with its shares of failures and calls."""
-
     values: Mapping[str, str | None]
     failures: int
     all_failures: int

@@ -71,7 +71,6 @@ def calls_by_node(project_id: int, question: GroupQuestion) -> Mapping[str, Deno
 
 
 def places_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> list[Spread]:
-    """Return a group's failures by every dimension, with the calls of its node."""
     own_question = replace(question, ids=[group.pk])
     failures = {
         FailurePlace(*row[:-1]): row[-1]
@@ -82,7 +81,6 @@ def places_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> 
 
 
 def curve_of(project_id: int, group: FailureGroup, question: GroupQuestion) -> FailureCurve:
-    """Return a group's failures and its node's calls over the window, with the onset."""
     slots = whole_slots(question, MOST_SLOTS)
     failures = shapes_of(project_id, question, [group.pk], slots)[1][group.pk]
     sums = _sums(project_id, question, (), _of_node(group, question), slots)

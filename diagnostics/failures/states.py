@@ -50,7 +50,6 @@ def resolve(
 
 
 def reopen(project_id: int, ids: Sequence[int], by: User | None) -> int:
-    """Make resolved, regressed or muted groups ongoing."""
     groups = _groups(project_id, ids).filter(
         state__in=[State.RESOLVED, State.REGRESSED, State.MUTED]
     )

@@ -87,7 +87,6 @@ def failures(request: ConsoleRequest) -> HttpResponse:
 
 
 def failure_url(group_id: int, query: str = "") -> str:
-    """Return the address of a group's page, under the same filters."""
     address = reverse("failure", args=[group_id])
     return f"{address}?{query}" if query else address
 

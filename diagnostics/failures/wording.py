@@ -75,5 +75,4 @@ ADVISED: Mapping[tuple[str, str], str] = {
 
 
 def advice_kind(kind: str, error_type: str) -> str:
-    """Return the name under which a kind of failure is advised on."""
     return ADVISED.get((kind, error_type), error_type)

@@ -88,7 +88,6 @@ def preview_of(subscription: Subscription) -> ReportDocument:
 
 
 def reports_of(project_id: int) -> QuerySet[Report]:
-    """Return the archive of a project, newest period first."""
     reports = Report.objects.filter(project_id=project_id)
     return reports.order_by("-period_end", "-id")
 
@@ -117,7 +116,6 @@ def count_mails(project_id: int | None) -> Mapping[str, int]:
 
 
 def purge_old() -> int:
-    """Delete reports and deliveries beyond their retention period; return how many."""
     now, retention = clock.now(), timedelta(days=settings.FAILSOFT_KEEP_REPORT_DAYS)
     deliveries = ReportDelivery.objects.filter(created_at__lt=now - KEEP_DELIVERIES)
     ended = deliveries.exclude(state=ReportDelivery.State.WAITING)

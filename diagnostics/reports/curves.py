@@ -36,7 +36,14 @@ def draw_curve(
     top = top_of([*shares, baseline])
     rows: Iterator[bytes] = (_row(height, shares, top, bad_from) for height in range(HEIGHT, 0, -1))
     if baseline is not None:
-        rows = _dashed(rows, HEIGHT - _level(baseline, top))
+        # Dashes over three rows.
+        at = HEIGHT - _level(baseline, top)
+        rows = (
+            bytes(LINE if x // DASH % 2 else pixel for x, pixel in enumerate(row))
+            if abs(place - at) <= 1
+            else row
+            for place, row in enumerate(rows)
+        )
     pixels = b"".join(b"\0" + row for row in rows)
     head = pack(">IIBBBBB", WIDTH, HEIGHT, 8, 3, 0, 0, 0)
     parts = (
@@ -70,15 +77,6 @@ def _row(height: int, shares: Sequence[float | None], top: float, bad_from: int 
 
 def _level(share: float, top: float) -> int:
     return round(share / top * (HEIGHT - AXIS - EDGE)) + AXIS + EDGE
-
-
-def _dashed(rows: Iterator[bytes], at: int) -> Iterator[bytes]:
-    """Yield rows with the baseline as dashes over three of them."""
-    for place, row in enumerate(rows):
-        if abs(place - at) <= 1:
-            yield bytes(LINE if x // DASH % 2 else pixel for x, pixel in enumerate(row))
-        else:
-            yield row
 
 
 def sparkline(buckets: Sequence[RunBucket]) -> str:

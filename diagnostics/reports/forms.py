@@ -92,7 +92,6 @@ class SubscriptionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # 
         person: Person,
         may_administer: bool,
     ) -> None:
-        """Offer the views that the person may open, and external addresses to administrators."""
         super().__init__(data, instance=instance)
         views: Any = self.fields["view"]
         views.queryset = views_for(instance.project_id, person)
@@ -104,7 +103,6 @@ class SubscriptionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # 
             del self.fields["address"]
 
     def clean_filter(self) -> str:
-        """Refuse a filter that the filter bar could not parse."""
         selection = read_selection({"q": self.cleaned_data["filter"]})
         if "q" in selection.faults:
             raise forms.ValidationError(selection.faults["q"])

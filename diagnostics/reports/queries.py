@@ -158,7 +158,6 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
 
 
 def _selection(subject: ReportSubject) -> Selection:
-    """Return the view's filters, with the period as its range."""
     params = QueryDict(subject.query).dict()
     filters = {name: str(value) for name, value in params.items()}
     period = subject.period
@@ -371,14 +370,13 @@ def _read_quality(scope: ReportScope) -> QualityFigures:
         duplicates=rejected["doubles"] or 0,
         sources=sum(bool(row[0]) for row in sent.values()),
         silent=sorted(name_of(name) for name in known if name not in recent or not recent[name][0]),
-        without_successes=sorted(name_of(name) for name, row in sent.items() if _fails_only(row)),
+        without_successes=sorted(
+            name_of(name)
+            for name, (_, invalid, succeeded, runs, degraded) in sent.items()
+            if (invalid or degraded) and not succeeded and runs == degraded
+        ),
         url=reverse("ingest"),
     )
-
-
-def _fails_only(row: Sequence[int]) -> bool:
-    _, invalid, succeeded, runs, degraded = row
-    return bool(invalid or degraded) and not succeeded and runs == degraded
 
 
 def _sums(

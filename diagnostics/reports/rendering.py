@@ -105,8 +105,6 @@ MOST_NAMED = 6
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """One model, or all, as a row of figures."""
-
     name: str
     tone: str
     state: str
@@ -120,8 +118,6 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The curve of one model over the period: a picture, its text and a sparkline."""
-
     cid: str
     name: str
     url: str
@@ -155,7 +151,12 @@ class Letter:
         self.period = _period(document)
         ranked = worst_first(document.models)
         bad = [model for model in ranked if status_of(model) in BAD]
-        self.tone = _tone(document, bad)
+        self.tone = "good" if document.total.runs >= LEAST_TRIALS else "quiet"
+        if bad:
+            is_watched = all(status_of(model) is SeriesState.WATCH for model in bad)
+            self.tone = "warn" if is_watched else "bad"
+        if document.degradation:
+            self.tone = "bad"
         self.lead, self.verdict = _verdict(document, bad)
         self.others = [_degradation(other, document) for other in document.others]
         degrading = (model for model in bad if status_of(model) is SeriesState.DEGRADING)
@@ -197,14 +198,6 @@ def _period(document: ReportDocument) -> str:
     return f"{days}{odd}, {document.zone}"
 
 
-def _tone(document: ReportDocument, bad: Sequence[ModelFigures]) -> str:
-    if document.degradation or any(status_of(model) is SeriesState.DEGRADING for model in bad):
-        return "bad"
-    if bad:
-        return "warn"
-    return "good" if document.total.runs >= LEAST_TRIALS else "quiet"
-
-
 def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str, str]:
     total = document.total
     if document.degradation:
@@ -216,7 +209,10 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         others = f", and {plural(len(bad) - 1, 'other model')}" if len(bad) > 1 else ""
         against = "above its baseline" if bad[0].runs_usual else "new and to be watched"
         runs = plural(bad[0].runs, "run")
-        text = f"{share} of {runs} degraded{_failed_calls(bad[0])}"
+        text = f"{share} of {runs} degraded"
+        if bad[0].calls:
+            failed = percent(share_of(bad[0].calls_failed, bad[0].calls))
+            text += f", {failed} of {plural(bad[0].calls, 'call')} failed"
         return f"{bad[0].name} is {against}:", f"{text}{others}."
     well = [model for model in document.models if status_of(model) is SeriesState.OK]
     judged = len(well)
@@ -231,13 +227,6 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
 
 def _have_past(models: Iterable[ModelFigures]) -> bool:
     return any(model.runs_usual or model.runs_before for model in models)
-
-
-def _failed_calls(model: ModelFigures) -> str:
-    if not model.calls:
-        return ""
-    share = percent(share_of(model.calls_failed, model.calls))
-    return f", {share} of {plural(model.calls, 'call')} failed"
 
 
 def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[str, str]:

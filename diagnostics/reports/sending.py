@@ -81,7 +81,6 @@ class Rendered:
         return self.reports[subject]
 
     def mail_merge(self, report: Report) -> MailMerge:
-        """Return the mail of a report without what is each reader's own."""
         if report.pk not in self.mail_merges:
             self.mail_merges[report.pk] = mail_merge_of(letter_of(report))
         return self.mail_merges[report.pk]
@@ -161,7 +160,6 @@ def send_copies(prepared: Iterable[Prepared]) -> int:
 def personal_values(
     subscription: Subscription, skipped: list[str], now: datetime
 ) -> Mapping[str, str]:
-    """Return the values that only this recipient's mail has."""
     reader = subscription.user.get_username() if subscription.user else "this address"
     return {
         "why": f"You get this because {reader} is subscribed to reports on "

@@ -138,7 +138,6 @@ def action_url(subscription: Subscription, order: LinkAction, now: datetime) -> 
 
 
 def edit_url(subscription: Subscription) -> str:
-    """Return the full address where its reader changes a subscription, signed in."""
     before, after = _around("report_edit", "0")
     return f"{settings.FAILSOFT_BASE_URL}{before}{subscription.pk}{after}"
 

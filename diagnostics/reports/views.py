@@ -155,7 +155,6 @@ def report_preview(request: ConsoleRequest, number: int) -> HttpResponse:
 
 @member_page
 def report_preview_mail(request: ConsoleRequest, number: int) -> HttpResponse:
-    """Return the mail that would be sent now, to be framed."""
     subscription = _subscription(request, number)
     values = personal_values(subscription, [], clock.now())
     return mail_frame(Letter(preview_of(subscription)), values)
@@ -201,7 +200,6 @@ def _edit(request: ConsoleRequest, subscription: Subscription) -> HttpResponse:
 
 
 def _subscription(request: ConsoleRequest, number: int) -> Subscription:
-    """Return a subscription that the person may change; another's is not there."""
     return get_object_or_404(_subscriptions(request), pk=number)
 
 

@@ -104,7 +104,6 @@ def _share(counts: Mapping[str, Any]) -> float:
 
 
 def _current(rule: AlertRule, counts: Mapping[str, Any]) -> str:
-    """Say what the last evaluation counted, in the unit of the rule."""
     if not counts or rule.detector == "change":
         return ""
     if rule.signal not in COUNTED:
@@ -123,7 +122,6 @@ READ = "watched_models"
 
 @register.inclusion_tag("models/_thresholds.html", takes_context=True)
 def thresholds(context: Context, provider: str | None, model: str | None) -> Mapping[str, object]:
-    """Show the rules that watch a model, and the way to a new one."""
     page = f"{model_url(provider, model)}#thresholds"
     query = urlencode({"provider": provider or "-", "model": model or "-", "next": page})
     values = {"provider": provider, "model": model}

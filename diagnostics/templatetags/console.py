@@ -124,7 +124,6 @@ def kept_draft(context: Context) -> Mapping[str, object] | None:
 
 @register.simple_tag(takes_context=True)
 def open_incidents(context: Context) -> int:
-    """Count the open incidents of the project that the page is about."""
     project, request = context.get("project"), context.get("request")
     return _alarm(request, project).open_incidents if project and request else 0
 
@@ -245,7 +244,6 @@ for _name, _write in FILTERS.items():
 
 @register.filter
 def milliseconds(value: float | None) -> str:
-    """Write a duration in milliseconds in the units that matter."""
     return figures.duration(None if value is None else value / 1000)
 
 
@@ -275,7 +273,6 @@ def hundredths(share: float) -> str:
 
 @register.simple_tag(takes_context=True)
 def key_place(context: Context) -> str:
-    """Name the place of a key of the page's project, as a shell reads it."""
     return place_of_key(context.get("project"))
 
 

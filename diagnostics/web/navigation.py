@@ -85,7 +85,6 @@ MARKUP = re.compile(r"\[([^\]]+)\]\([^)]+\)|[`*]")
 
 @member_page
 def help_page(request: ConsoleRequest) -> HttpResponse:
-    """Show the way to the documentation, the shortcuts and the latest changes."""
     pages = [*MAIN, *(page for group in MORE.values() for page in group)]
     context = {
         "section": "help",

@@ -264,7 +264,6 @@ def own_page(request: HttpRequest, address: str, otherwise: str) -> str:
 
 
 def memberships_of(request: HttpRequest) -> Sequence[Membership]:
-    """Return the reader's memberships with their projects, by name."""
     memberships = Membership.objects.filter(user_id=request.user.pk or 0)
     return list(memberships.select_related("project").order_by("project__name", "pk"))
 

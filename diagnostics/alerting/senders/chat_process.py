@@ -157,7 +157,9 @@ def watch(storage: str, *, allow_private: bool) -> None:
         if event in SOCKET_EVENTS and not allow_private:
             _check_peer(values[1])
         elif event == "open" and not isinstance(values[0], int):
-            _check_file(values[0], folders)
+            path = Path(os.path.realpath(os.fsdecode(values[0])))
+            if not any(path.is_relative_to(folder) for folder in folders):
+                raise PermissionError(f"a message to a service opens no file: {path.name}")
 
     sys.addaudithook(check)
 
@@ -295,12 +297,6 @@ def _check_peer(peer: Any) -> None:  # noqa: ANN401 - an address of any family
         is_allowed = False
     if not is_allowed:
         raise ForbiddenAddressError(f"the service resolves to {address}, which is not public")
-
-
-def _check_file(name: str | bytes, folders: tuple[Path, ...]) -> None:
-    path = Path(os.path.realpath(os.fsdecode(name)))
-    if not any(path.is_relative_to(folder) for folder in folders):
-        raise PermissionError(f"a message to a service opens no file: {path.name}")
 
 
 if __name__ == "__main__":

@@ -188,8 +188,6 @@ GAP = 1.0
 
 @dataclass(frozen=True, slots=True)
 class BarPart:
-    """One part of the bar: its place and what it stands for."""
-
     x: float
     width: float
     rank: int
@@ -199,8 +197,6 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The parts from left to right, and the same in words."""
-
     width: float
     parts: tuple[BarPart, ...]
     text: str

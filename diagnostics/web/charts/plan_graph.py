@@ -24,8 +24,6 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class GraphStep:
-    """A step as the drawing needs it."""
-
     step_id: str
     title: str
     tool: str
@@ -100,7 +98,11 @@ def plan_graph(steps: Sequence[GraphStep]) -> PlanGraph:
         for key, step in shown.items()
     }
     layer_of = assign_layers(parents)
-    routes = {(dep, key): _route(dep, key, layer_of) for key in shown for dep in parents[key]}
+    routes: dict[tuple[str, str], tuple[Place, ...]] = {}
+    for key in shown:
+        for dep in parents[key]:
+            passed = range(layer_of[dep] + 1, layer_of[key])
+            routes[dep, key] = ((dep,), *((dep, key, str(layer)) for layer in passed), (key,))
     layers: list[list[Place]] = [[] for _ in range(max(layer_of.values(), default=-1) + 1)]
     for key, layer in layer_of.items():
         layers[layer].append((key,))
@@ -168,11 +170,6 @@ def _box(step: GraphStep, x: int, y: int) -> Box:
 
 def _cut(text: str, fits: int) -> str:
     return text if len(text) <= fits else text[: fits - 1] + "…"
-
-
-def _route(source: str, target: str, layer_of: Mapping[str, int]) -> tuple[Place, ...]:
-    passed = range(layer_of[source] + 1, layer_of[target])
-    return ((source,), *((source, target, str(layer)) for layer in passed), (target,))
 
 
 def _order(

@@ -32,8 +32,6 @@ NUMBER_WIDTH = 18
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A mark on the axis of time, with its number."""
-
     x: float
     number: int
     mark: Mark
@@ -280,7 +278,6 @@ def _runs(chart: SeriesChart, points: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def x_of(chart: OverTime, at: datetime) -> float:
-    """Return the place of a time, in the units of the box."""
     return round(share_of(at, chart.since, chart.until) * WIDTH, 1)
 
 

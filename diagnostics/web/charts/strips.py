@@ -22,8 +22,6 @@ MOST_LOOKS, LOOK_PITCH, MOST_NAMED = 60, 4, 12
 
 @dataclass(frozen=True, slots=True)
 class EvaluationMark:
-    """One look: its tone, its word and when it was, as it is read."""
-
     tone: Tone
     word: str
     at: str
@@ -31,8 +29,6 @@ class EvaluationMark:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: its place, its tone, what it stands for."""
-
     x: int
     width: int
     tone: Tone
