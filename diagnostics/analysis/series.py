@@ -27,6 +27,10 @@ class SeriesKey(NamedTuple):
     model: str | None
 
 
+ModelKey = tuple[str | None, str | None]
+"""The provider and the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunCounts:
     """Counts of one series in one window.

@@ -13,6 +13,7 @@ from django.http import QueryDict
 
 from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
 from diagnostics.analysis.series import (
+    NOTHING,
     ORDER,
     Rates,
     RunCounts,
@@ -46,7 +47,6 @@ ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 12
 """Models on a page, and on one that shows numbers alone; series of open models."""
 MOST_OPENED = 4
 """The worst model opens by itself up to so many series: more would say the same."""
-NOTHING = RunBucket(0, 0)
 USED = ("input_tokens", "output_tokens", *LATENCY)
 
 

@@ -12,11 +12,12 @@ from django.http import HttpResponse
 
 from diagnostics import clock
 from diagnostics.alerting.incident_charts import marks_between
+from diagnostics.analysis.series import ModelKey
 from diagnostics.console.models_page import failures_url
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import title_of
 from diagnostics.queries.call_counts import FAILING, CallCounts, add_counts, count_failing
-from diagnostics.queries.matrix import Excess, ModelKey, excess_of_rate
+from diagnostics.queries.matrix import Excess, excess_of_rate
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.fields import DEFAULT_RANGE
 from diagnostics.selection.query_language import Term

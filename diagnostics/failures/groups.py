@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
+from diagnostics.analysis.series import ModelKey
 from diagnostics.failures.counts import (
     LONGEST_RUN,
     GroupQuestion,
@@ -22,7 +23,6 @@ from diagnostics.failures.counts import (
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.queries.events import EVENT_ORDER
-from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Slots
 from diagnostics.rest.cursors import (
     read_count_cursor,

@@ -11,8 +11,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import ModelKey
 from diagnostics.constraints import NamedRow, check, known, unique
-from diagnostics.queries.matrix import ModelKey
 
 
 class PriceOrigin(models.TextChoices):

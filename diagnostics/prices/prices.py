@@ -13,9 +13,9 @@ from typing import NamedTuple
 from django.db.models import Sum
 from django.db.models.functions import TruncDate
 
+from diagnostics.analysis.series import ModelKey
 from diagnostics.prices.models import Price, Prices, TokenPrice, price_on, prices_of
 from diagnostics.prices.retry_budgets import RetrySpend
-from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.sums import Question, Row, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Event, Series

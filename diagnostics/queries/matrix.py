@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from diagnostics.analysis.series import ModelKey
 from diagnostics.analysis.statistics import (
     LEAST_FAILURES,
     LEAST_TRIALS,
@@ -25,7 +26,6 @@ from diagnostics.figures import percent, plural, points, shorten
 from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_words
 from diagnostics.web.charts.marks import Tone
 
-ModelKey = tuple[str | None, str | None]
 STEPS = (0.02, 0.05, 0.15)
 MOST_KINDS = 9
 OTHERS = "others"

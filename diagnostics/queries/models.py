@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from diagnostics.analysis.series import RunCurve
+from diagnostics.analysis.series import ModelKey, RunCurve
 from diagnostics.queries.call_counts import (
     CALLS,
     EVERYTHING,
@@ -12,7 +12,6 @@ from diagnostics.queries.call_counts import (
     count_calls,
     count_failing,
 )
-from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.series import BASELINE_SPAN, slot_width
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term

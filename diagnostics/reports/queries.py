@@ -20,13 +20,13 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
+from diagnostics.analysis.series import ModelKey
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import MOST_FRESH, latest_groups, newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.prices.models import prices_of
 from diagnostics.prices.prices import retry_spend
-from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import BY_MODEL
 from diagnostics.queries.series import (
     BASELINE_COUNTED,
@@ -333,27 +333,24 @@ def _incident_figures(
 
 def _incident_entry(row: Incident, zone: ZoneInfo) -> IncidentInPeriod:
     # That given by a person, else by the verdict.
-    given = row.resolution_cause
-    cause = row.cause_words(zone)
+    given, cause = row.resolution_cause, row.cause_words(zone)
     if given and given not in NO_CAUSES:
         cause = f"Cause: {Incident.Cause(given).label}"
+    ending = ""
+    if row.cleared_at and given == Incident.Cause.NEW_USUAL_LEVEL:
+        ending = "new baseline"
+    elif row.cleared_at:
+        is_manual = row.transitions.all()
+        ending = f"by {row.resolved_by or 'an API key'}" if is_manual else "automatically"
     return IncidentInPeriod(
         title=name_of(row.title),
         severity=row.severity,
         cause=name_of(cause or "No cause found", LONGEST_TEXT),
         onset=row.onset,
         ended_at=row.cleared_at,
-        ending=_ending(row),
+        ending=ending,
         url=reverse("incident", args=[row.pk]),
     )
-
-
-def _ending(row: Incident) -> str:
-    if row.cleared_at is None:
-        return ""
-    if row.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL:
-        return "new baseline"
-    return f"by {row.resolved_by or 'an API key'}" if row.transitions.all() else "automatically"
 
 
 def _read_quality(scope: ReportScope) -> QualityFigures:

@@ -4,15 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from diagnostics.analysis.series import ModelKey
 from diagnostics.queries.call_counts import CallCounts, Side
-from diagnostics.queries.matrix import (
-    MOST_KINDS,
-    Matrix,
-    ModelKey,
-    build_matrix,
-    excess,
-    summarise_matrix,
-)
+from diagnostics.queries.matrix import MOST_KINDS, Matrix, build_matrix, excess, summarise_matrix
 from diagnostics.store.rollups import FAILURE_KINDS
 
 HAIKU: ModelKey = ("anthropic", "haiku")

@@ -12,13 +12,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
+from diagnostics.analysis.series import ModelKey
 from diagnostics.console.comparison import Against, parts_of, sums_by_version
 from diagnostics.console.model_story import sample_calls
 from diagnostics.ingest.models import Deploy
 from diagnostics.ingest.recording import record
 from diagnostics.prices.models import Price, prices_of
 from diagnostics.prices.prices import listed_price, look_up_prices, retry_spend, total_spend
-from diagnostics.queries.matrix import ModelKey
 from diagnostics.queries.models import (
     MOST_SLOTS,
     calls_by_model,
