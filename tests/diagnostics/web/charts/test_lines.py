@@ -5,14 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from diagnostics.figures import DASH
 from diagnostics.web.charts.lines import Line, LineChart, draw_lines, figure_axis
 
 SINCE = datetime(2026, 11, 21, 8, tzinfo=UTC)
 
 
 def chart_of(*lines: tuple[float | None, ...]) -> LineChart:
-    def write(figure: float | None) -> str:
-        return "none" if figure is None else f"{figure:g} ms"
+    def write(figure: float) -> str:
+        return f"{figure:g} ms"
 
     named = [Line(f"p{n}", figures) for n, figures in enumerate(lines)]
     as_of = SINCE + timedelta(days=1)
@@ -64,7 +65,7 @@ def test_a_slot_that_is_not_over_is_marked_and_left_out_of_the_line() -> None:
 def test_table_and_zoom_have_the_same_figures() -> None:
     drawn = draw_lines(chart_of((100.0, None), (2_500.5, 3.0)), UTC)
     assert drawn.values == "100,|2500.5,3"
-    assert [cells for _, cells in drawn.rows] == [["100 ms", "2500.5 ms"], ["none", "3 ms"]]
+    assert [cells for _, cells in drawn.rows] == [["100 ms", "2500.5 ms"], [DASH, "3 ms"]]
     assert (
         drawn.text == "Latency: p0 highest 100 ms, latest 100 ms; p1 highest 2500.5 ms, latest 3 ms"
     )
