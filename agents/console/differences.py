@@ -151,9 +151,8 @@ def _lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _written(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+    return _cut(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")), LONGEST_VALUE)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 1]}…"
+def _cut(text: str, most: int = LONGEST_LINE) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
