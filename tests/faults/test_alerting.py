@@ -23,7 +23,7 @@ import json, sys, django; django.setup()
 from datetime import datetime, timedelta
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from diagnostics.alerting.rule_rows import ensure_standard_rules
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.accounts.models import Project
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 project = Project.objects.create(slug="alerts", name="Alerts")
