@@ -85,12 +85,15 @@ def _spoken(text: str) -> str:
     return spoken if len(spoken) == len(text) else text
 
 
-# A statement that is a whole line: an assignment, a call.
+# A statement that is a whole line: an assignment, a call; a line of a shell, a header.
 _STATEMENT = re.compile(
     r"^[ \t]{0,40}(?:(?:const|let|var)[ \t]+)?[A-Za-z_$][\w.$]{0,80}"
     r"(?:(?:\[[^\]\n]{0,80}\]){0,4}[ \t]*(?:[-+*/|&%]|\*\*|//)?=(?![=>])[ \t]*[^\s=]"
     r"|(?:\.[A-Za-z_]\w*)?\([^\n]{0,200}\)[ \t]*(?:;[ \t]*)?$)"
-    r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )|<<[-~]?[ \t]?['\"]?[A-Z]{2,20}\b",
+    r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )|<<[-~]?[ \t]?['\"]?[A-Z]{2,20}\b"
+    r"|^(?:>>> (?![\[{])|(?:In|Out) ?\[\d+\]:|irb\(|[\w.@~/:-]{0,80}\$ [a-z]|PS [A-Z]:)"
+    r"|^(?:HTTP/\d[\d.]* \d{3}\b|[A-Z]{3,7} \S{1,400} HTTP/\d|(?i:content-type): ?\w+/)"
+    r"|^(?:From|To|Date|Subject): [^\n]{1,400}\n(?:From|To|Date|Subject): ",
     re.MULTILINE,
 )
 # An attribute of the value, or another statement on its line.
