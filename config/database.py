@@ -11,6 +11,7 @@ POOL_WAIT_SECONDS = 5
 NOWHERE = "/nonexistent/failsoft"
 # What PostgreSQL refuses for a reason outside of the product, by SQLSTATE, and what helps.
 REMEDIES = {
+    "25P03": "raise idle_in_transaction_session_timeout of the role",
     "25006": "DATABASE_URL leads to a standby, or its role may only read",
     "42501": "the role of DATABASE_URL must own the database, its schema and its tables",
     "3F000": "the search_path of the role or the database has no schema that exists",
