@@ -43,8 +43,7 @@ from failsoft.retry.engine import (
 from failsoft.retry.policy import OutputMode, RetryConfig, RetryPolicy
 from failsoft.retry.prompts import Request, ToolOffer, build_prompt, tools_for
 from plans.tools import builtin  # noqa: F401
-from plans.tools.call_check import call_check
-from plans.tools.registry import offered_tools
+from plans.tools.registry import call_check, offered_tools
 
 GOALS = Path(__file__).resolve().parent / "goals.txt"
 EMBEDDED = "SmolLM2-135M"

@@ -30,8 +30,8 @@ from failsoft.actions.results import (
     ParseFailure,
     ParseResult,
     summarise,
+    without_model_text,
 )
-from failsoft.actions.streaming import without_model_text
 from failsoft.json_values import clean_text
 from plans.runs import working_store
 

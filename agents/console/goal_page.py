@@ -17,7 +17,7 @@ from agents.console.run_reading import run_cards
 from agents.goals.events import CHECK_NODE
 from agents.goals.models import ActionBatch, Attempt, Goal
 from agents.goals.records import goal_record
-from agents.goals.responses import PATTERNS_PATH
+from agents.goals.state import PATTERNS_PATH
 from diagnostics import clock
 from diagnostics.figures import duration, plural
 from diagnostics.prices.retry_budgets import Rescue, next_attempt

@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 from django.db import models, transaction
 
-from agents.breakers.guard import Guard
+from agents.breakers.store import Guard
 from agents.fix_patterns.store import count_first_answer
 from agents.goals.claims import GoalClaim
 from agents.goals.events import model_name, provider_name, record_attempt

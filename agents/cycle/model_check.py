@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max
 
-from agents.breakers.guard import Guard
+from agents.breakers.store import Guard
 from agents.cycle.attempt_rows import PREVIEW_BYTES, AttemptRows, call_model, note_reply
 from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import CHECK_NODE, CHECK_SCHEMA, error_type_of, model_name, provider_name

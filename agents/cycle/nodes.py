@@ -13,8 +13,8 @@ from agents.goals.events import record_check
 from agents.goals.models import Goal
 from agents.goals.policies import deadline_of
 from agents.goals.records import decision_record, owners_of_workspaces
-from agents.goals.responses import respond as compose
 from agents.goals.state import Phase, Status, TaskState
+from agents.goals.state import respond as compose
 from agents.goals.submission import RUN_TASK
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact

@@ -21,7 +21,7 @@ import structlog
 from django.db import transaction
 
 from agents.actions.applying import apply_actions
-from agents.breakers.guard import Guard
+from agents.breakers.store import Guard
 from agents.cycle.attempt_rows import (
     PREVIEW_BYTES,
     AttemptRows,
@@ -93,8 +93,7 @@ from failsoft.retry.policy import OutputMode, RetryPolicy
 from failsoft.retry.prompts import Prompt, Request, build_prompt, tools_for
 from failsoft.retry.stubs import stub_plan, stub_proposal
 from plans.runs import working_store
-from plans.tools.call_check import call_check
-from plans.tools.registry import nearest_tool
+from plans.tools.registry import call_check, nearest_tool
 
 CALLS = "calls"
 

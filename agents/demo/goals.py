@@ -38,7 +38,6 @@ from agents.demo.story import (
 )
 from agents.demo.traffic import place_of
 from agents.goals.models import Attempt, Goal
-from agents.goals.responses import respond
 from agents.goals.state import (
     GoalBudget,
     Phase,
@@ -46,6 +45,7 @@ from agents.goals.state import (
     Status,
     TaskState,
     outcome_of_good_attempts,
+    respond,
 )
 from diagnostics.redaction.redactor import redact, redact_json
 from failsoft.events import CallErrorType, ParseErrorType

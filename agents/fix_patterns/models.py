@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 
 from agents.badges import Badge
 from agents.fix_patterns import status
-from agents.fix_patterns.kinds import FixChange, FixRule, ValueShape, describe
+from agents.fix_patterns.recoveries import FixChange, FixRule, ValueShape, describe
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.constraints import NamedRow, check, choices_of, known, unique

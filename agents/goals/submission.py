@@ -19,8 +19,7 @@ from agents.goals.requests import (
     StateConflictError,
     read_request,
 )
-from agents.goals.responses import respond
-from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answer
+from agents.goals.state import PlanningOutcome, Status, TaskState, describe_answer, respond
 from agents.llm.models import LanguageModel
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow

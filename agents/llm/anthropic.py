@@ -17,7 +17,7 @@ from agents.llm.transport import (
     send_forced,
     translate_fault,
 )
-from failsoft.actions.envelopes import wrap_call
+from failsoft.actions.decoding import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
 

@@ -3,18 +3,20 @@
 import re
 from datetime import UTC, date, datetime, time, timedelta
 
-from failsoft.actions.policies import (
+from failsoft.actions.toolsets import (
     FALLBACK,
     IDENTIFIER,
     LEFT_OUT,
+    ActionTool,
+    EntryField,
     RefusedValue,
     Taken,
+    Toolset,
     choice,
     clamped_integer,
     loose_text,
     strict_text,
 )
-from failsoft.actions.toolsets import ActionTool, EntryField, Toolset
 
 CATEGORIES = ("todo", "note", "reminder", "idea", "list", "habit", "question", "thought")
 CADENCES = ("daily", "weekdays", "weekly", "monthly")

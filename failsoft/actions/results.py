@@ -1,7 +1,7 @@
 """The results of decoding tool calls, as counts, summaries and tool messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -118,6 +118,13 @@ def summarise(applied: Sequence[str], failed: int, toolset: Toolset) -> str:
     summary = ", ".join(counts) or NOTHING
     note = f" ({failed} couldn't be processed)" if failed else ""
     return f"{summary[0].upper()}{summary[1:]}{note}"
+
+
+_NOT_SHOWN = ("raw_arguments", "call", "pointer")
+
+
+def without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
+    return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
 
 
 MAX_REASONS = 5

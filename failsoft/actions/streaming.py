@@ -4,13 +4,12 @@ A broken stream yields a broken envelope, which decoding reports as a failure; n
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from failsoft.actions.decoding import decode_tool_calls
-from failsoft.actions.envelopes import wrap_call
-from failsoft.actions.results import Leniency, ParseFailure, ParseResult
+from failsoft.actions.decoding import decode_tool_calls, wrap_call
+from failsoft.actions.results import ParseResult, without_model_text
 from failsoft.actions.toolsets import Toolset
 from failsoft.json_lines import Line, LineError, answer_line
 from failsoft.parsing.leniency import is_plain_integer
@@ -103,9 +102,4 @@ def _describe(result: ParseResult) -> dict[str, Any]:
     }
 
 
-def without_model_text(item: ParseFailure | Leniency) -> dict[str, Any]:
-    return {key: value for key, value in asdict(item).items() if key not in _NOT_SHOWN}
-
-
-_NOT_SHOWN = ("raw_arguments", "call", "pointer")
 NOTHING = _describe(ParseResult())

@@ -9,11 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from failsoft.actions.decoding import decode_tool_calls
-from failsoft.actions.envelopes import written_calls
-from failsoft.actions.policies import kind_of
+from failsoft.actions.decoding import decode_tool_calls, written_calls
 from failsoft.actions.results import ParseFailure, ParseResult
-from failsoft.actions.toolsets import Toolset
+from failsoft.actions.toolsets import Toolset, kind_of
 from failsoft.events import MAX_ERRORS, Coercion, ParseErrorType, ValidationErrorItem
 from failsoft.parsing import Recovered, RefusedAnswer, recover
 from failsoft.parsing.makers import CUT, FinishClass, ending_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import re2
 
-from failsoft.redaction import encoded, token_pieces
+from failsoft.redaction import disguises
 from failsoft.redaction.checks import find_cards, without_foreign
 from failsoft.redaction.key_values import find_named
 from failsoft.redaction.normalise import EASY_HINT, HINT
@@ -36,7 +36,7 @@ NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
 
 Finding = tuple[int, int, str, int]
-FindWrapped = Callable[[bytes, encoded.Holds, Sequence[Span]], Iterator[Span]]
+FindWrapped = Callable[[bytes, disguises.Holds, Sequence[Span]], Iterator[Span]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,14 @@ class RuleSet:
         self.run = self.easy_hint + 1
         self.listed = self.run + 1
         self._wrappings: dict[int, FindWrapped] = {
-            self.run: encoded.find_wrapped,
-            self.listed: encoded.find_listed,
+            self.run: disguises.find_wrapped,
+            self.listed: disguises.find_listed,
         }
         self.broken = self.listed + 1
         self.known = self.broken + 1
         heads = [head for rule in self.rules for head in rule.heads]
-        self._broken_trigger = token_pieces.trigger(heads).encode() if heads else NEVER
-        self._find_broken = token_pieces.broken_finder(heads) if heads else None
+        self._broken_trigger = disguises.broken_trigger(heads).encode() if heads else NEVER
+        self._find_broken = disguises.broken_finder(heads) if heads else None
         self.match = self.match_with(())
 
     @cached_property
@@ -97,8 +97,8 @@ class RuleSet:
             filter_set.Add(rule.trigger.encode())
         filter_set.Add(HINT)
         filter_set.Add(EASY_HINT)
-        filter_set.Add(encoded.TRIGGER)
-        filter_set.Add(encoded.LIST_TRIGGER)
+        filter_set.Add(disguises.TRIGGER)
+        filter_set.Add(disguises.LIST_TRIGGER)
         filter_set.Add(self._broken_trigger)
         if prefixes:
             filter_set.Add(b"|".join(map(quote_bytes, sorted(set(prefixes)))))
@@ -156,7 +156,7 @@ class RuleSet:
 def _are_isolated(body: bytes, findings: Sequence[Finding]) -> bool:
     """Whether no finding is part of a longer run that may be encoded text."""
     return len(findings) <= MOST_COVERED and not any(
-        body[start - 1 : start] in encoded.RUN_BYTES or body[end : end + 1] in encoded.RUN_BYTES
+        body[start - 1 : start] in disguises.RUN_BYTES or body[end : end + 1] in disguises.RUN_BYTES
         for start, end, _, _ in findings
     )
 

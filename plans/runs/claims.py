@@ -1,18 +1,34 @@
-"""Claims of runs, and the clock for their deadlines."""
+"""Claims of runs, the clock for their deadlines, and which workers may take a run.
 
+A plan was validated, and may be half executed, against certain tool arguments. A worker of
+another release may have different tools: it refuses the run and stores why, and a worker
+that fits takes it.
+"""
+
+import hashlib
+import json
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
+from django.db.models.functions import Coalesce
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.store.leases import MAX_STARTS, Claim
 from diagnostics.store.sql import execute
+from failsoft.plans.contract import CONTRACT_VERSION
+from failsoft.plans.resolution import ResolvedPlan
+from failsoft.plans.violations import quote
 from plans.models.run import Run
+from plans.tools.definition import PYTHON, Tool
+from plans.tools.registry import find_tool
 
 
 def lease() -> timedelta:
@@ -66,3 +82,80 @@ def claim_poisoned(run_id: UUID) -> RunClaim | None:
         if silent.update(starts=F("starts") - 1) != 1:
             return None
         return claim_run(run_id)
+
+
+logger = structlog.get_logger(__name__)
+
+_SHORTEST_PAUSE_SECONDS = 5
+_LONGEST_PAUSE_SECONDS = 300
+# A run refused for this long reports that no worker fits.
+STUCK_AFTER = timedelta(hours=1)
+_SHOWN_DIGITS = 16
+
+
+@lru_cache(maxsize=1_000)
+def digest_of(tool: Tool) -> str:
+    """Return a short digest of a tool's arguments and side effects."""
+    meaning = [tool.name, tool.schema(), tool.side_effects, tool.idempotent]
+    text = json.dumps(meaning, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_DIGITS]
+
+
+def digests_of(plan: ResolvedPlan) -> dict[str, str]:
+    """Return the digest of each tool of this release that a plan calls, by name.
+
+    Tools of MCP servers are left out: they are the same for the workers of all releases.
+    """
+    calls = dict.fromkeys(step.call for step in plan.steps)
+    tools = {name: find_tool(name) for name in calls}
+    return {
+        name: digest_of(tool)
+        for name, tool in tools.items()
+        if tool is not None and tool.source == PYTHON
+    }
+
+
+def pins_of(plan: ResolvedPlan) -> dict[str, object]:
+    """Return the columns that pin a run to contract, release and tools."""
+    return {
+        "contract_version": CONTRACT_VERSION,
+        "release": settings.FAILSOFT_RELEASE,
+        "tool_digests": digests_of(plan),
+    }
+
+
+def find_misfit(run: Run) -> str | None:
+    """Return why this process must not execute a run; None when it may."""
+    major = CONTRACT_VERSION.partition(".")[0]
+    if run.contract_version.partition(".")[0] != major:
+        return f"contract {run.contract_version} is wanted, this worker has {CONTRACT_VERSION}"
+    return next(_differences(run.tool_digests), None)
+
+
+def _differences(pinned: Mapping[str, str]) -> Iterator[str]:
+    for name, digest in pinned.items():
+        tool = find_tool(name)
+        if tool is None:
+            yield f"tool {quote(name)} is not registered here"
+        elif digest_of(tool) != digest:
+            yield f"tool {quote(name)} has other arguments or consequences here"
+
+
+def refuse(run: Run, misfit: str) -> None:
+    """Store why this worker refuses a run, and postpone the run."""
+    seconds = min(_SHORTEST_PAUSE_SECONDS * 2 ** min(run.refusals, 10), _LONGEST_PAUSE_SECONDS)
+    reason = f"Release {settings.FAILSOFT_RELEASE} refused it: {misfit}."
+    since_long = Run.objects.filter(pk=run.pk, first_refused_at__lt=DatabaseNow() - STUCK_AFTER)
+    if since_long.exists():
+        reason = f"No worker fits for an hour; cancel it, or start one. {reason}"
+        logger.error("run_fits_no_worker", run_id=str(run.id), refusals=run.refusals)
+    until = DatabaseNow() + timedelta(seconds=seconds)
+    with transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(
+            refused_reason=reason,
+            refusals=F("refusals") + 1,
+            first_refused_at=Coalesce("first_refused_at", DatabaseNow()),
+        )
+        Run.objects.filter(pk=run.pk, state=Run.State.QUEUED).update(lease_until=until)
+        run.steps.filter(state="pending", lease_until__isnull=False).update(lease_until=until)
+    logger.warning("run_refused", run_id=str(run.id), reason=misfit)

@@ -18,9 +18,8 @@ from diagnostics.store.leases import LeaseLostError, silent, take_up
 from plans.models.run import Run, RunStep
 from plans.runs import distributed as distributed_runner
 from plans.runs import working_store
-from plans.runs.claims import RunClaim, claim_poisoned, claim_run, lease
+from plans.runs.claims import RunClaim, claim_poisoned, claim_run, find_misfit, lease, refuse
 from plans.runs.inline import InlineRun
-from plans.runs.pinning import find_misfit, refuse
 from plans.runs.records import POISON
 from plans.runs.step_completion import settling, silent_steps
 from plans.runs.submission import QUEUE, enqueue_run

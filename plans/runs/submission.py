@@ -24,8 +24,7 @@ from failsoft.plans.validation import validate_payload
 from failsoft.plans.violations import Violation
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
-from plans.runs.claims import lease
-from plans.runs.pinning import pins_of
+from plans.runs.claims import lease, pins_of
 
 EXECUTE_TASK = "plans.tasks.execute_run"
 STEPS_TASK = "plans.tasks.execute_steps"

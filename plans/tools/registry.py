@@ -9,6 +9,9 @@ tool is a function that takes a pydantic model and, optionally, a CallContext:
     @tool("add", AddArgs, description="Add numbers.")
     def add(args: AddArgs) -> float:
         return sum(args.numbers)
+
+A planner's calls are checked before its plan is accepted. References to steps and to secrets count
+as of any type there: their values are known in execution only.
 """
 
 import difflib
@@ -16,9 +19,10 @@ import inspect
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
+import structlog
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.module_loading import import_string
@@ -27,17 +31,21 @@ from pydantic import BaseModel, JsonValue
 from diagnostics.accounts.audit_log import Actor, identity_of, note
 from diagnostics.clock import DatabaseNow
 from diagnostics.ingest.schemas import OverBudgetError, SchemaFaultError, check, read_schema
+from failsoft.json_values import pointer_of
 from failsoft.plans.execution import (
     CallContext,
     ToolArgumentsError,
     ToolNotFoundError,
     ToolRefusedError,
 )
-from failsoft.plans.violations import quote
+from failsoft.plans.ordering import referenced_step
+from failsoft.plans.validation import TOOL_UNKNOWN, explain_unknown_tool
+from failsoft.plans.violations import Violation, quote
+from failsoft.retry.judging import CallCheck
 from plans.models.tool import McpServer, McpTool, ProjectToolPolicy
-from plans.tools.definition import ArgumentFault, ModelArguments, Tool, refuse_arguments
+from plans.tools.definition import ArgumentFault, ModelArguments, Tool, refuse_arguments, value_at
 from plans.tools.mcp.health import RemoteTool, configured_servers
-from plans.tools.server_settings import ServerSettings, ToolSettings
+from plans.tools.server_settings import ServerSettings, ToolSettings, is_reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,3 +311,48 @@ def list_servers(tools: Sequence[ListedTool]) -> Sequence[ListedServer]:
         )
         for name, settings in sorted(servers.items())
     ]
+
+
+logger = structlog.get_logger(__name__)
+
+MISSING, UNKNOWN, INVALID = "argument_missing", "argument_unknown", "argument_invalid"
+# All other codes mean that a value does not fit.
+_CODES = {"missing": MISSING, "extra_forbidden": UNKNOWN}
+
+
+def call_check(only: Collection[str] | None = None) -> CallCheck:
+    """Return a check of calls that looks up each tool once.
+
+    Of the registered tools all are known, or `only` some by name.
+    """
+    find = cache(find_tool)
+
+    def check(name: str, args: Mapping[str, Any]) -> Sequence[Violation]:
+        tool = find(name)
+        if tool is None or (only is not None and tool.name not in only):
+            known = registered_tools() if only is None else only
+            return [Violation("", TOOL_UNKNOWN, explain_unknown_tool(name, known))]
+        return [
+            Violation(pointer_of(fault.place), _CODES.get(fault.code, INVALID), fault.message)
+            for fault in _faults(tool, args)
+            if fault.code in _CODES or not _refers(value_at(args, fault.place))
+        ]
+
+    return check
+
+
+def _faults(tool: Tool, args: Mapping[str, Any]) -> Sequence[ArgumentFault]:
+    try:
+        return tool.arguments.faults(args)
+    except Exception:
+        # A validator of somebody's tool; its step will say so when it runs.
+        logger.exception("arguments_unchecked", tool=tool.name)
+        return ()
+
+
+def _refers(value: object) -> bool:
+    if isinstance(value, str):
+        return referenced_step(value) is not None or is_reference(value)
+    if isinstance(value, Mapping):
+        return any(map(_refers, value.values()))
+    return isinstance(value, list) and any(map(_refers, value))

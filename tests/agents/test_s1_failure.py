@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.badges import outcome_badge
 from agents.console.goal_actions import PATTERNS
-from agents.goals.responses import PATTERNS_PATH
+from agents.goals.state import PATTERNS_PATH
 from failsoft.plans.validation import validate_payload
 from failsoft.retry.stubs import STUB_TITLE
 from tests.agents.conftest import PLAN, Planner, Record, events_named

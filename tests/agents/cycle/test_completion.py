@@ -10,7 +10,7 @@ import pytest
 import structlog
 from pydantic import BaseModel
 
-from agents.breakers.guard import Guard
+from agents.breakers.store import Guard
 from agents.cycle.model_check import check_prompt
 from agents.cycle.running import run_goal
 from agents.goals.models import Goal

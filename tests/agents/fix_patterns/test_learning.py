@@ -8,8 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agents.fix_patterns.kinds import OTHER, FixChange, FixRule, ValueShape, describe, own_pointer
-from agents.fix_patterns.recoveries import Recovery, patterns_of
+from agents.fix_patterns.recoveries import (
+    OTHER,
+    FixChange,
+    FixRule,
+    Recovery,
+    ValueShape,
+    describe,
+    own_pointer,
+    patterns_of,
+)
 from failsoft.events import ParseErrorType, ValidationErrorItem
 from failsoft.json_values import pointer_parts
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret, reread

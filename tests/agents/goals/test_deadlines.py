@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agents.goals.responses import OUT_OF_TIME
+from agents.goals.state import OUT_OF_TIME
 from agents.goals.submission import answer_goal
 from diagnostics.store.models import OutboxMessage
 from plans.tools import registry

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from agents.goals.responses import respond
-from agents.goals.state import PlanningOutcome, Status, TaskState
+from agents.goals.state import PlanningOutcome, Status, TaskState, respond
 from failsoft.retry.answers import PlannerSchema
 from tests.agents.conftest import Planner
 

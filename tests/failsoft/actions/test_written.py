@@ -5,8 +5,8 @@ import json
 import jsonschema_rs
 import pytest
 
+from failsoft.actions.decoding import written_calls
 from failsoft.actions.entries import ENTRIES
-from failsoft.actions.envelopes import written_calls
 from failsoft.actions.verdicts import judge_calls
 from failsoft.retry.answer_schemas import narrow_schema
 from failsoft.retry.answers import Misunderstood, PlannerSchema

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.fix_patterns.kinds import CODES
+from agents.fix_patterns.recoveries import CODES
 from failsoft.events import ParseErrorType
 from failsoft.parsing.faults import RefusalCause
 from failsoft.retry.answers import (

@@ -11,7 +11,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from failsoft import VERSION
 from plans.models.run import Run
-from plans.runs.pinning import STUCK_AFTER
+from plans.runs.claims import STUCK_AFTER
 from plans.runs.running import execute_run, reconcile_runs
 from plans.runs.submission import cancel_run, submit_run
 from plans.tools import registry

@@ -11,9 +11,8 @@ from failsoft.actions.entries import ENTRIES
 from failsoft.actions.verdicts import judge_calls
 from failsoft.retry.answers import Misunderstood, PlannerSchema, interpret
 from plans.tools import registry
-from plans.tools.call_check import call_check
 from plans.tools.definition import Tool
-from plans.tools.registry import SchemaArguments
+from plans.tools.registry import SchemaArguments, call_check
 from tests.model_answers import Answer, Refusal, read_answers, run, unexpected
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plans.tools import registry
-from plans.tools.call_check import call_check
 from plans.tools.definition import Tool
-from plans.tools.registry import SchemaArguments, tool
+from plans.tools.registry import SchemaArguments, call_check, tool
 
 pytestmark = pytest.mark.django_db
 
@@ -178,7 +177,7 @@ def test_each_tool_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(name)
         return find(name)
 
-    monkeypatch.setattr("plans.tools.call_check.find_tool", count)
+    monkeypatch.setattr("plans.tools.registry.find_tool", count)
     check = call_check()
     for _ in range(3):
         check("note", {})
