@@ -8,8 +8,6 @@ VERBOSE_LOGGERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpco
 
 
 class AgentsConfig(AppConfig):
-    """The app's name and label in Django's registry."""
-
     name = "agents"
     label = "agents"
     default_auto_field = "django.db.models.BigAutoField"

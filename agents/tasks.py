@@ -12,19 +12,16 @@ from agents.purge import purging
 
 @shared_task(name="agents.tasks.run_goal")
 def run_goal(goal_id: str) -> None:
-    """Run a goal as far as it goes now."""
     running.run_goal(UUID(goal_id))
 
 
 @shared_task(name="agents.tasks.reconcile_goals")
 def reconcile_goals() -> None:
-    """Requeue goals that went silent."""
     running.reconcile_goals()
 
 
 @shared_task(name="agents.tasks.try_model")
 def try_model(model_id: int) -> None:
-    """Test a model with one call."""
     model_test.try_model(model_id)
 
 
@@ -35,11 +32,9 @@ def purge_ordered(order_id: int) -> None:
 
 @shared_task(name="agents.tasks.reconcile_purges")
 def reconcile_purges() -> None:
-    """Enqueue again the purges that were lost."""
     purging.reconcile_purges()
 
 
 @shared_task(name="agents.tasks.see_to_demo")
 def see_to_demo(order_id: int) -> None:
-    """Load or remove the demo data."""
     jobs.carry_out(order_id)

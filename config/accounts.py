@@ -69,7 +69,6 @@ class SessionLimits:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Handle the request, or redirect to sign-in when the session has expired."""
         response = _check_session(request)
         if response is not None:
             return response
@@ -177,7 +176,6 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
     """Accounts are made by an administrator, or by accepting an invitation."""
 
     def render_mail(self, *given: Any, **options: Any) -> EmailMessage:  # noqa: ANN401 - allauth's
-        """Return a mail of allauth with the headers of all others."""
         mail: EmailMessage = super().render_mail(*given, **options)
         mail.extra_headers = {**own_headers(), **mail.extra_headers}
         return mail

@@ -38,7 +38,6 @@ class BodyMemory:
         self.size = 0
 
     def add(self, body: HeldBody) -> None:
-        """Count a request whose body is about to be read."""
         self._bodies[body] = None
         self.size += body.size
         self._make_room()

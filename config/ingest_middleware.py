@@ -25,7 +25,6 @@ class IngestMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Handle telemetry; pass other requests to the next handler."""
         if request.method != "POST" or request.path_info not in PATHS:
             return self.get_response(request)
         # Refuse unknown hosts, as other requests do.

@@ -173,7 +173,6 @@ def begin(request: HttpRequest) -> HttpResponse:
 
 
 def end(request: HttpRequest) -> HttpResponse:
-    """Handle the answer of the issuer."""
     return _ask(views.callback, request)
 
 

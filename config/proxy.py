@@ -34,7 +34,6 @@ class ProxyMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Handle the request, or name the header and the setting that do not fit."""
         mismatch = find_mismatch(request)
         if mismatch is None:
             return self.get_response(request)

@@ -49,7 +49,6 @@ class NotReadyError(Exception):
 
 @require_safe
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Return 200 with the version of the product."""
     return HttpResponse(ALIVE, content_type="text/plain")
 
 
@@ -167,7 +166,6 @@ def _probe_server(queue: str) -> None:
 
 
 def _backlog(queue: str) -> tuple[int, str]:
-    """Return the number of queued rows and their name."""
     if queue == "plan":
         return Goal.objects.filter(status=Goal.Status.QUEUED).count(), "goal"
     return Run.objects.filter(state=Run.State.QUEUED).count(), "plan run"

@@ -44,7 +44,6 @@ class RequireSecondFactor:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Redirect to the setup, or handle the request."""
         return _redirect_to_setup(request) or self.get_response(request)
 
 

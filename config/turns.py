@@ -37,7 +37,6 @@ class Turns:
         return True
 
     async def take(self, turn: Turn) -> None:
-        """Take a turn as soon as one is free."""
         if self.take_free(turn):
             return
         waiter: Future[None] = get_running_loop().create_future()
@@ -52,7 +51,6 @@ class Turns:
             raise
 
     def release(self, turn: Turn) -> None:
-        """Give a turn back; the next one begins."""
         self._free += 1
         self._lanes[turn.lane] -= 1
         self._taken[turn] -= 1

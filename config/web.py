@@ -161,7 +161,6 @@ class Application(ASGIHandler):
         self._memory = {lane: BodyMemory(limit) for lane, limit in HELD_BODY_BYTES.items()}
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """Load the synchronous middleware, for threads."""
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:  # type: ignore[override] # messages are plain dicts

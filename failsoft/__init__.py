@@ -87,7 +87,6 @@ _ROOMS = {
 
 
 def __dir__() -> list[str]:
-    """Return every name, also of what is not imported yet."""
     return sorted({*globals(), *__all__})
 
 

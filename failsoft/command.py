@@ -90,12 +90,10 @@ def check_payload(
 
 
 def check_results(name: str, mask: Mask) -> list[Fault]:
-    """Return the violations of execution results."""
     return _check(name, MAX_RESULTS_BYTES, validate_results, mask)
 
 
 def describe_fault(fault: Fault) -> str:
-    """Return a located violation as one line of text."""
     if fault["code"] == UNREADABLE:
         return f"{fault['message']} [{UNREADABLE}]"
     path = f" {fault['path']}" if fault["path"] else ""

@@ -274,7 +274,6 @@ class PostedEvent(_Part):
 
     @property
     def kind(self) -> EventKind:
-        """The kind named by the last part of `name`."""
         return split_name(self.name)[1]
 
     @model_validator(mode="before")

@@ -72,7 +72,6 @@ def answer_together(
 
 
 def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
-    """Return the answer to line `number`."""
     line_id: object = None
     try:
         request = read_line(line)

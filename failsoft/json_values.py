@@ -109,7 +109,6 @@ def _segment(key: str) -> str:
 
 
 def escape_pointer(key: str) -> str:
-    """Return a key as a segment of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
@@ -119,5 +118,4 @@ def pointer_of(path: Iterable[object]) -> str:
 
 
 def pointer_parts(pointer: str) -> list[str]:
-    """Return the unescaped segments of a JSON pointer."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]

@@ -55,8 +55,6 @@ Check = Callable[[Any], list[Violation]]
 
 
 class ContractView(KeyedView):
-    """The contract: its version, its schemas, and where to check."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
@@ -75,8 +73,6 @@ class ContractView(KeyedView):
 
 
 class ContractSchemaView(KeyedView):
-    """One JSON Schema of the contract."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(
@@ -95,12 +91,9 @@ class ContractSchemaView(KeyedView):
 
 
 class CheckView(KeyedView):
-    """A validator: it answers 200 for valid and invalid documents."""
-
     required_scopes = {"POST": Scope.READ}
 
     def respond(self, request: Request, limit: int, check: Check) -> Response:
-        """Return the violations in the body, with lines and columns."""
         value, text = read_json_body(request._request, limit)  # the raw body, unparsed
         violations = check(value)
         return Response(
@@ -113,8 +106,6 @@ class CheckView(KeyedView):
 
 
 class PayloadCheckView(CheckView):
-    """The payload validator."""
-
     @extend_schema(
         operation_id="contract_payload",
         parameters=[OpenApiParameter("strict", bool, description="Strict profile.")],
@@ -129,8 +120,6 @@ class PayloadCheckView(CheckView):
 
 
 class ResultsCheckView(CheckView):
-    """The results validator."""
-
     @extend_schema(
         operation_id="contract_results", request={"application/json": {}}, responses=_RESPONSES
     )

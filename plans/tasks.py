@@ -11,19 +11,16 @@ from plans.tools.mcp import health
 
 @shared_task(name="plans.tasks.execute_run")
 def execute_run(run_id: str) -> None:
-    """Execute a run, or the steps that have no result yet."""
     running.execute_run(UUID(run_id))
 
 
 @shared_task(name="plans.tasks.execute_steps")
 def execute_steps(run_id: str, positions: list[int]) -> None:
-    """Execute ready steps of a distributed run."""
     running.execute_steps(UUID(run_id), positions)
 
 
 @shared_task(name="plans.tasks.reconcile_runs")
 def reconcile_runs() -> None:
-    """Requeue runs and steps whose worker went silent."""
     running.reconcile_runs()
 
 
@@ -37,7 +34,6 @@ def purge_working_store() -> None:
 
 @shared_task(name="plans.tasks.request_discovery")
 def request_discovery() -> None:
-    """Enqueue a discovery of each MCP server that is due."""
     health.request_discovery()
 
 

@@ -50,8 +50,6 @@ class EntryPageSerializer(serializers.Serializer[Any]):
 
 
 class UndoView(KeyedView):
-    """Undo the actions of a goal."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
@@ -76,8 +74,6 @@ FILTERS = [
 
 
 class EntriesView(KeyedView):
-    """The entries of the key's project."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(parameters=FILTERS, responses={200: EntryPageSerializer, 400: ProblemResource})

@@ -76,10 +76,7 @@ _HEXADECIMAL = re.compile(r"[0-9a-f]{1,32}")
 
 
 class EntriesExecutor:
-    """Creates and changes rows of `Entry`."""
-
     def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
-        """Apply one action; ActionError if its entry is missing or ambiguous."""
         if action.type == "create":
             columns = _changes(action.fields, now).items()
             given = {column: value for column, value in columns if value is not None}
@@ -96,14 +93,12 @@ class EntriesExecutor:
                 return _change(entry, action, {"status": Entry.Status.ARCHIVED})
 
     def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
-        """Undo one action; False if the entry has changed since, or is gone."""
         entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
         if record["before"] is None:
             return entry.delete()[0] == 1
         return entry.update(**record["before"], revision=record["revision"] - 1) == 1
 
     def describe(self, project_id: int) -> list[str]:
-        """Return a line for each open entry with its short id, the most important first."""
         entries = Entry.objects.of(project_id).open().by_importance()[:MAX_DESCRIBED]
         return [_describe_entry(entry) for entry in entries]
 

@@ -73,8 +73,6 @@ class BreakerListSerializer(serializers.Serializer[Any]):
 
 
 class BreakersView(KeyedView):
-    """The breakers of the key's project; a breaker exists after its first call."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses=BreakerListSerializer)
@@ -91,8 +89,6 @@ class ReasonRequest(BaseModel, extra="forbid", str_strip_whitespace=True):
 
 
 class MoveBreakerView(KeyedView):
-    """A manual change of a breaker of the key's project."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(

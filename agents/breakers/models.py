@@ -102,7 +102,6 @@ class Breaker(NamedRow):
 
     @property
     def meaning(self) -> str:
-        """The effect of its state on goals."""
         denies = settings.FAILSOFT_BREAKER_POLICY == DENY
         if self.kind == "quality" and denies and self.state in ("open", "isolated"):
             return NO_CALLS
@@ -110,7 +109,6 @@ class Breaker(NamedRow):
 
     @property
     def cause_words(self) -> str:
-        """Why it is in this state."""
         return CAUSES.get(self.cause, "")
 
     @property

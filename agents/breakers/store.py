@@ -280,7 +280,6 @@ class Guard:
         return replace(policy, retry=retry)
 
     def admit_call(self) -> Denied | None:
-        """Request one call; None if it is admitted."""
         if isinstance(self.admission, Denied) and settings.FAILSOFT_BREAKER_POLICY == DENY:
             return self.admission
         admission = acquire(self.transport)

@@ -40,8 +40,6 @@ class ReasonForm(forms.Form):
 
 
 class IsolateForm(forms.Form):
-    """Which model to isolate, for which operations, and why."""
-
     language_model = LanguageModelField(
         LanguageModel.objects.none(), label="Model", empty_label=None
     )
@@ -61,7 +59,6 @@ class IsolateForm(forms.Form):
 
 @member_page
 def breakers(request: ConsoleRequest) -> HttpResponse:
-    """Show the breakers of the project, open ones first."""
     return _show(request, IsolateForm(request.project))
 
 

@@ -177,7 +177,6 @@ class AttemptRows:
             self.end(row, unknown_tools)
 
     def recall(self, row: Attempt) -> Result:
-        """Return the result of an attempt that an earlier claim finished."""
         if row.state == Attempt.State.VALID:
             value = working_store.get(self.goal, self.answer_name(row))
             return Valid(value)
@@ -187,11 +186,9 @@ class AttemptRows:
         return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
 
     def keep(self, name: str, value: object) -> None:
-        """Store a value of the goal in the working store."""
         working_store.put(self.goal, name, value)
 
     def answer_name(self, row: Attempt) -> str:
-        """Return the name of a valid answer in the working store."""
         return f"answer:{row.cycle}:{row.node}"
 
     def retries_name(self, row: Attempt) -> str:

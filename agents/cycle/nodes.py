@@ -38,7 +38,6 @@ _COMPLETE = {"status": Status.COMPLETED, "pdca_phase": Phase.ACT}
 
 
 def act(walk: Walk) -> None:
-    """Finish, fail or begin the next cycle, as the check decided."""
     evaluation = walk.state.execution_eval or {}
     if walk.checked is not None:
         _follow_check(walk, walk.checked, evaluation)
@@ -158,7 +157,6 @@ def respond(walk: Walk) -> None:
 
 
 def check(walk: Walk) -> None:
-    """Evaluate this cycle and store the result as `execution_eval`."""
     run = walk.goal.current_run
     evaluation: dict[str, Any] = {
         "cycle": walk.goal.cycle,

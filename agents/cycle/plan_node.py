@@ -142,7 +142,6 @@ class _Shell:
         return self.rows.recall(row)
 
     def _stop(self) -> Result | None:
-        """Return why no further call may be made; None if it may."""
         if self.claim.is_cancelled():
             return Halted(HaltReason.CANCELLED)
         spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
@@ -201,7 +200,6 @@ class _Shell:
         return CallFailed(error.error_type, wait)
 
     def _read(self, completion: Completion) -> tuple[Understood | Misunderstood, str]:
-        """Return the parsed answer, and its text as written."""
         text, finish_reason = completion.text, completion.finish_reason
         if self.request.schema is not PlannerSchema.ACTIONS:
             check = call_check(self.goal.tools)
@@ -273,7 +271,6 @@ QUESTION_BYTES = 4 * 1024
 
 
 def plan(walk: Walk) -> None:
-    """Get this cycle's plan and update the goal's state."""
     if walk.goal.plan_source == GIVEN:
         _use_submitted_plan(walk)
         return
@@ -355,7 +352,6 @@ def _keep_failed_calls(walk: Walk) -> None:
 
 
 def _use_stub(walk: Walk, attempts: int) -> None:
-    """Use a stub in place of a plan, and log a warning."""
     record_attempts(walk, attempts, stubbed=True)
     walk.claim.renew(plan_source=STUB)
     walk.goal.plan_source = STUB

@@ -44,23 +44,19 @@ class CycleNode(StrEnum):
 
 
 def route_after_next_step(state: TaskState) -> CycleNode:
-    """Failed or waiting for the user: respond; otherwise execute."""
     is_over = state.status.is_terminal or state.status is Status.WAITING_USER
     return CycleNode.RESPOND if is_over else CycleNode.EXECUTE_STEP
 
 
 def route_after_execute_step(state: TaskState) -> CycleNode:
-    """Check the result, unless the goal has ended."""
     return CycleNode.RESPOND if state.status.is_terminal else CycleNode.CHECK
 
 
 def route_after_check(state: TaskState) -> CycleNode:
-    """The check's finding is acted upon, unless it ended the goal."""
     return CycleNode.RESPOND if state.status.is_terminal else CycleNode.ACT
 
 
 def route_after_act(state: TaskState) -> CycleNode:
-    """Plan again while the goal runs; otherwise respond."""
     return CycleNode.NEXT_STEP if state.status is Status.RUNNING else CycleNode.RESPOND
 
 

@@ -39,7 +39,6 @@ class Walk:
 
     @classmethod
     def of(cls, claim: GoalClaim) -> "Walk":
-        """Return a walk that starts from the goal's row."""
         goal = claim.goal
         state = TaskState(
             cycle=goal.cycle,

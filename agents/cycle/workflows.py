@@ -82,7 +82,6 @@ class _WorkflowRun:
         return self._without_check(status) if check is None else self._check(check, status)
 
     def last_line(self) -> str:
-        """Return one line about the iteration that has just ended."""
         line = f"iteration {self.result.cycle}: {self.result.results[-1]['task_status']}"
         if self.result.decisions:
             last = self.result.decisions[-1]

@@ -51,7 +51,6 @@ class DemoCall:
 
     @property
     def misreading(self) -> Misunderstood | None:
-        """Why the answer is invalid, or None."""
         reading = self.answer.reading if self.answer else None
         return reading if isinstance(reading, Misunderstood) else None
 

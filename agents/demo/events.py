@@ -51,7 +51,6 @@ def events_of(ladder: DemoAttempts) -> Iterator[PostedEvent]:
 
 
 def details_of(ladder: DemoAttempts, call: DemoCall) -> dict[str, Any]:
-    """Return settings and usage of a call, as in events and attempts."""
     by_schema = call.number > 1 and ladder.place.provider == "openai"
     return {
         "attempt": call.number,

@@ -13,7 +13,6 @@ from diagnostics.web.pages import ConsoleRequest, user_of
 
 @settings_form
 def demo(request: ConsoleRequest) -> HttpResponse:
-    """Show the latest order; POST a new one."""
     if request.method == "POST":
         _order(request)
         return redirect("settings_demo")

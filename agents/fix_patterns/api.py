@@ -74,8 +74,6 @@ class FixPatternListResource(FixPolicyResource):
 
 
 class FixPatternsView(KeyedView):
-    """The fix patterns of the key's project."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses=FixPatternListResource)
@@ -88,8 +86,6 @@ class FixPatternsView(KeyedView):
 
 
 class FixPolicyView(KeyedView):
-    """The fix-pattern policy of the key's project."""
-
     required_scopes = {"PUT": Scope.ADMIN}
 
     @extend_schema(
@@ -105,8 +101,6 @@ class FixPolicyView(KeyedView):
 
 
 class FixDecisionView(KeyedView):
-    """A decision about one fix pattern."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(

@@ -219,7 +219,6 @@ def policy_of(project_id: int) -> PatternPolicy:
 
 
 def hints_for(goal: Goal, schema: PlannerSchema) -> Hints:
-    """Return the hints for the first prompt of a goal's cycle."""
     patterns = FixPattern.objects.filter(project_id=goal.project_id, schema=schema)
     rows = list(patterns.exclude(decided_by=DEMO))
     if not rows:

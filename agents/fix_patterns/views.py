@@ -32,7 +32,6 @@ MODES: Mapping[PatternMode, str] = {
 
 @member_page
 def fix_patterns(request: ConsoleRequest) -> HttpResponse:
-    """Show the patterns of the project, waiting ones first."""
     policy = policy_of(request.project.pk)
     rows = known_patterns(request.project.pk, policy)
     context = {
@@ -51,7 +50,6 @@ def fix_patterns(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def decide_pattern(request: ConsoleRequest, pattern_id: int, verb: str) -> HttpResponse:
-    """Approve, reject or expire a pattern."""
     if verb not in DECISIONS:
         raise Http404
     row = get_object_or_404(FixPattern, project=request.project, pk=pattern_id)

@@ -125,8 +125,6 @@ COLUMNS = list(GoalSummary.model_fields)
 
 
 class GoalsView(ListView):
-    """Submit goals, and list them."""
-
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
     most_streamed = 1_000_000
 
@@ -158,8 +156,6 @@ class GoalsView(ListView):
 
 
 class GoalView(KeyedView):
-    """One goal of the key's project."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses={200: GoalResource, 404: ProblemResource})
@@ -169,8 +165,6 @@ class GoalView(KeyedView):
 
 
 class AnswerView(KeyedView):
-    """The user's answer to a waiting goal."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
@@ -186,8 +180,6 @@ class AnswerView(KeyedView):
 
 
 class CancelView(KeyedView):
-    """Cancel a goal."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(

@@ -172,13 +172,11 @@ _ERROR_TYPES: Mapping[str | None, ParseErrorType] = {
 
 
 def error_type_of(cause: str | None) -> ParseErrorType:
-    """Return the parse error type of an undecidable check."""
     # A StrEnum: its members are keys by their text.
     return _ERROR_TYPES.get(cause, ParseErrorType.SCHEMA_INVALID)
 
 
 def record_check(goal: Goal, row: CompletionCheck) -> None:
-    """Store the event of a check that has been settled."""
     if row.ended_at is None:
         raise ValueError("a check has no event before it has ended")
     if row.state == CompletionCheck.State.FAILED:

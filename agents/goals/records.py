@@ -115,7 +115,6 @@ class GoalResource(GoalSummary, ActionsResource):
 
 
 def goals_of(project_id: int) -> QuerySet[Goal]:
-    """Return the goals of a project, newest first."""
     goals = Goal.objects.filter(project_id=project_id)
     return goals.select_related("language_model__provider").order_by("-id")
 
@@ -127,14 +126,12 @@ def goal_path(goal: Goal) -> str:
 
 
 def run_path(reference: str) -> str:
-    """Return the path of the page of the run with this correlation id."""
     if is_plain(reference):
         return reverse("run", args=[reference])
     return f"{reverse('find_goal')}?{urlencode({'reference': reference})}"
 
 
 def is_plain(reference: str) -> bool:
-    """Whether a path can contain a correlation id."""
     return PLAIN.fullmatch(reference) is not None
 
 
@@ -157,7 +154,6 @@ def find_goal(project_id: int, reference: str) -> Goal | None:
 
 
 def goal_record(goal: Goal) -> dict[str, Any]:
-    """Return the full record of a goal, redacted (docs/http-api.md)."""
     runs = list(runs_of(goal))
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}

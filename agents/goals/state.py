@@ -33,7 +33,6 @@ class Status(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens to the goal."""
         return self in (Status.COMPLETED, Status.FAILED, Status.CANCELLED)
 
 
@@ -166,7 +165,6 @@ class Spent:
 
 
 def spent_dimension(budget: GoalBudget, spent: Spent) -> str | None:
-    """Return the name of the first ceiling that is reached; None if a call is allowed."""
     ceilings = GoalBudget.model_fields
     return next((n for n in ceilings if getattr(spent, n) >= getattr(budget, n)), None)
 

@@ -166,7 +166,6 @@ def cancel_goal(goal: Goal) -> None:
 
 
 def enqueue_goal(goal: Goal) -> None:
-    """Write the message that makes a worker run the goal."""
     enqueue(RUN_TASK, {"goal_id": str(goal.pk)}, QUEUE, goal.project_id)
 
 
@@ -222,7 +221,6 @@ def _make_goal(project_id: int, request: GoalRequest) -> Goal:
 
 
 def _raw_request(request: GoalRequest) -> dict[str, Any]:
-    """Return what planning needs unredacted."""
     return {
         "text": clean_text(request.goal),
         "constraints": [

@@ -48,8 +48,6 @@ class ParsedResource(Resource):
 
 
 class ParseView(KeyedView):
-    """The recovering parser; nothing is stored."""
-
     required_scopes = {"POST": Scope.READ}
 
     @extend_schema(
@@ -102,8 +100,6 @@ class ReplayResource(Resource):
 
 
 class ReplayView(KeyedView):
-    """Parse the latest 200 stored previews of a failure again; nothing is stored."""
-
     required_scopes = {"POST": Scope.READ}
 
     @extend_schema(

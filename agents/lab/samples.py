@@ -76,7 +76,6 @@ def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def describe_refusal(error: ValueError) -> str:
-    """Return why a target is unavailable."""
     if isinstance(error, SchemaFaultError):
         place = error.path or "the schema"
         return f"The pasted schema is refused at {place}: {error.message}."
@@ -126,7 +125,6 @@ class Replay:
 
     @property
     def total(self) -> int:
-        """How many samples were stored whole."""
         return len(self.whole)
 
     @property

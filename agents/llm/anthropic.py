@@ -43,7 +43,6 @@ class AnthropicProvider:
         )
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Call once; every error of the SDK becomes a ProviderError."""
         try:
             return self._stream(request) if request.streaming else self._ask(request)
         except anthropic.AnthropicError as error:

@@ -59,7 +59,6 @@ class OpenAIProvider:
         self._token_limit = "max_completion_tokens" if is_own else "max_tokens"
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Call once; every error of the SDK becomes a ProviderError."""
         try:
             return self._stream(request) if request.streaming else self._ask(request)
         except openai.OpenAIError as error:

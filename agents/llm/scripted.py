@@ -54,7 +54,6 @@ class ScriptedReply(BaseModel):
     repeat: bool = False
 
     def play(self) -> Completion:
-        """Return the completion, or raise the error."""
         time.sleep(self.delay_seconds)
         if self.error is not None:
             raise ERRORS[self.error](f"scripted {self.error}")

@@ -214,7 +214,6 @@ def translate_fault(sdk: ModuleType, error: Exception) -> ProviderError:
 
 
 def _translate_response(response: httpx.Response) -> ProviderError:
-    """Return the ProviderError for an HTTP error response, with its reason and Retry-After."""
     message = f"the provider answered {response.status_code}"
     if response.is_redirect:
         # The host it names must not get the prompt and the key.

@@ -43,8 +43,6 @@ class StillAtWorkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How much was deleted."""
-
     goals: int
     runs: int
     events: int

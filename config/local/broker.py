@@ -27,7 +27,6 @@ def server_command(folder: Path, path: Path) -> list[str]:
 
 
 def broker_url(path: Path) -> str:
-    """Return the address of the broker behind the unix socket `path`."""
     return f"redis+socket://{quote(str(path))}?virtual_host=0"
 
 

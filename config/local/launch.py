@@ -126,7 +126,6 @@ def become_plain_user(way: str, folders: list[Path]) -> None:
 
 
 def main() -> None:
-    """Parse the arguments, prepare this process and become the program."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--end-with", type=int, default=0)
     parser.add_argument("--plain-user", choices=("auto", "namespace", "identity"))

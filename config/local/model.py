@@ -20,7 +20,6 @@ CONTEXT_TOKENS = 8192  # the context of the training
 
 
 def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
-    """Return the parameters of the server; without `key` it is open on loopback."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path
     parameters.model_alias = {NAME}
@@ -43,7 +42,6 @@ def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
 
 
 def main() -> None:
-    """Serve until SIGTERM."""
     parser = argparse.ArgumentParser(description="serve the embedded language model")
     parser.add_argument("--port", type=int, required=True)
     port = parser.parse_args().port

@@ -41,8 +41,6 @@ STARTING_SHARE = 0.15
 
 @dataclass(frozen=True)
 class Options:
-    """The options of the command line."""
-
     port: int
     data: Path
     remember: bool  # `data` was named on the command line
@@ -151,7 +149,6 @@ def start(supervisor: Supervisor, folder: Folder, options: Options) -> None:
 
 
 def _inner_times(folder: Folder, times: dict[str, float]) -> dict[str, float]:
-    """Return the durations of the setup steps; the rest is the start of Python."""
     try:
         steps = json.loads((folder.path / TIMES_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -81,8 +81,6 @@ class StopRequestedError(Exception):
 
 @dataclass
 class Running:
-    """A part and its process."""
-
     part: LocalProgram
     process: subprocess.Popen[bytes]
     started: float
@@ -91,7 +89,6 @@ class Running:
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for the end of a process; return False at the timeout."""
     with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=seconds)
         return True
@@ -119,8 +116,6 @@ def last_line(path: Path) -> str:
 
 
 class Supervisor:
-    """Starts, watches and stops the parts."""
-
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.running: list[Running] = []
@@ -129,7 +124,6 @@ class Supervisor:
         self._printed_at = 0.0
 
     def handle_stop_signals(self) -> None:
-        """Install handlers of SIGINT, SIGTERM and SIGHUP for an orderly stop."""
         handle_stop_signals(self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -220,7 +214,6 @@ class Supervisor:
     # Watching
 
     def watch(self) -> None:
-        """Keep every part running until a stop is requested."""
         while not self.stop_signals:
             self.check_parts()
             time.sleep(WATCH_SECONDS)

@@ -137,7 +137,6 @@ class _Decoded(NamedTuple):
 
 
 def _read_arguments(arguments: object) -> _CallError | tuple[dict[str, Any], tuple[Repair, ...]]:
-    """Return the arguments as an object, parsed if they are text, and the repairs of the parser."""
     if isinstance(arguments, dict):
         return arguments, ()
     if not isinstance(arguments, str):
@@ -290,7 +289,6 @@ class _CallReading:
         return Action(self.tool.type, fields, *names, dotted(place), self.index)
 
     def _holders(self, entry: object, place: Place) -> dict[str | None, Mapping[str, Any]]:
-        """Return the entry and its nested objects that hold fields, by group."""
         if not isinstance(entry, dict):
             message = f"expected an object, got {kind_of(entry)}"
             raise _CallError(place, "object_type", message)

@@ -23,7 +23,6 @@ class Action:
     call: int = 0
 
     def flat(self) -> dict[str, Any]:
-        """Return the action as one flat object, its type first."""
         return {"type": self.type, **self.fields}
 
 
@@ -50,8 +49,6 @@ class ParseFailure:
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """A value that was accepted leniently."""
-
     path: str
     kind: str
     tool_name: str
@@ -71,12 +68,10 @@ class ParseResult:
 
     @property
     def failed_entries(self) -> int:
-        """The number of entries in the failed calls."""
         return sum(failure.entries for failure in self.failures)
 
     @property
     def unknown_tools(self) -> list[str]:
-        """The names of tools that are not in the toolset."""
         names = {
             failure.tool_name
             for failure in self.failures
@@ -85,13 +80,11 @@ class ParseResult:
         return sorted(names)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as JSON, for another process."""
         value: dict[str, Any] = _RESULTS.dump_python(self, mode="json")
         return value
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "ParseResult":
-        """Return the result that `to_json` serialized."""
         return _RESULTS.validate_python(value)
 
 

@@ -29,8 +29,6 @@ INTEGER_ID = "integer_id"
 
 
 class Taken(NamedTuple):
-    """An accepted value and its leniencies."""
-
     value: str | int | None
     leniencies: tuple[str, ...] = ()
 
@@ -130,7 +128,6 @@ def clamped_integer(lowest: int, highest: int, description: str) -> Policy:
 
 
 def kind_of(value: object) -> str:
-    """Return the name of the JSON type of a value."""
     if value is None:
         return "nothing"
     names = {bool: "a boolean", str: "text", int: "a number", float: "a number"}
@@ -181,7 +178,6 @@ class ActionTool:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of the nested objects of an entry."""
         return tuple(dict.fromkeys(field.under for field in self.fields if field.under))
 
     def schema(self) -> JsonSchema:
@@ -210,7 +206,6 @@ class Toolset:
 
     @property
     def list_keys(self) -> tuple[str, ...]:
-        """The keys under which calls may hold entries."""
         return tuple(dict.fromkeys(tool.list_key for tool in self.tools))
 
     def offers(self) -> tuple[ToolOffer, ...]:

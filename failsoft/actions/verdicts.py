@@ -61,7 +61,6 @@ def judge_calls(
 def _refuse(
     outcome: Recovered | RefusedAnswer, result: ParseResult, finish_reason: str | None
 ) -> tuple[ParseErrorType, tuple[ValidationErrorItem, ...]]:
-    """Return the error type and the located errors of an answer without a usable action."""
     if isinstance(outcome, RefusedAnswer):
         message = f"expected a call of a tool: {outcome.expected}"
         item = ValidationErrorItem(

@@ -9,8 +9,6 @@ from failsoft.completion.verdicts import CheckDecision
 
 
 class Move(StrEnum):
-    """The next move of a loop."""
-
     FINISH = "finish"
     AGAIN = "again"
     # The iterations are exhausted, and `on_exhausted` is `continue`.

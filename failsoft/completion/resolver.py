@@ -77,7 +77,6 @@ def parse_completion_decision_from_file(text: str, expected: str | None) -> Chec
 
 
 def _is_structured(text: str, first: str, outcome: object) -> bool:
-    """Whether a file is meant as JSON, valid or not."""
     if not isinstance(outcome, Recovered):
         return _STRUCTURED.search(text) is not None
     if isinstance(outcome.value, dict) and "decision" in outcome.value:

@@ -76,7 +76,6 @@ class CheckVerdict:
 
     @property
     def reason(self) -> str | None:
-        """The code of the cause, and the detail after a colon."""
         if self.cause is None:
             return None
         return f"{self.cause}: {self.detail}" if self.detail else self.cause.value
@@ -87,6 +86,5 @@ def undecidable(source: DecisionSource, cause: UndecidedCause, detail: str = "")
 
 
 def show_id(value: object) -> str:
-    """Return an id as JSON, truncated when it is long."""
     shown = json.dumps(value, ensure_ascii=True, default=str)
     return shown if len(shown) <= MAX_SHOWN_ID else f"{shown[:MAX_SHOWN_ID]}..."

@@ -229,7 +229,6 @@ class TextPlaces:
     """Locates errors and leniencies in a recovered text by line and column."""
 
     def __init__(self, text: str) -> None:
-        """Trace the values of `text`, which `recover` can read."""
         self._trace, self._lines = trace(text), Lines(text)
 
     def error(

@@ -86,8 +86,6 @@ MAX_LEVELS = 3
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A value with its span and the repairs inside it."""
-
     value: Any
     start: int
     end: int

@@ -19,14 +19,12 @@ class Closers(Bare):
     _same_line_commas = 0
 
     def enter(self, at: int, closer: str) -> None:
-        """Open one bracket, to be closed by `closer`."""
         if len(self.opened) >= MAX_DEPTH:
             expected = f"at most {MAX_DEPTH} brackets inside each other"
             raise ParseFault(at, expected, ParseErrorType.NOT_JSON)
         self.opened.append(closer)
 
     def is_outermost(self) -> bool:
-        """Whether only one bracket is open."""
         return len(self.opened) == 1
 
     def belongs_to_array(self, at: int, char: str) -> bool:

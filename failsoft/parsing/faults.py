@@ -85,7 +85,6 @@ class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a pro
         error_type: ParseErrorType,
         cause: RefusalCause | None = None,
     ) -> None:
-        """Set what was `expected` at `offset`, and the cause if it is a known one."""
         super().__init__(expected)
         self.offset = offset
         self.expected = expected
@@ -93,7 +92,6 @@ class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a pro
         self.cause = cause
 
     def moved_to(self, offset: int) -> "ParseFault":
-        """Return the same fault at another offset."""
         return ParseFault(offset, self.expected, self.error_type, self.cause)
 
 
@@ -140,7 +138,6 @@ class Lines:
     """Locates many offsets of one text, in logarithmic time each."""
 
     def __init__(self, text: str) -> None:
-        """Store the text; line starts are computed on first use."""
         self._text = text
 
     @cached_property
@@ -148,7 +145,6 @@ class Lines:
         return [0, *(match.end() for match in re.finditer("\n", self._text))]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Return the line and column of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
@@ -174,14 +170,12 @@ class RepairLedger:
         self.cause_offset: int | None = None
 
     def note(self, offset: int, kind: str) -> None:
-        """Record one repair of `kind` at `offset`."""
         self._repairs[offset, kind] = None
 
     def has(self, *kinds: str) -> bool:
         return any(kind in kinds for _, kind in self._repairs)
 
     def first(self, *kinds: str) -> int | None:
-        """Return the offset of the first repair of one of these kinds."""
         return min((offset for offset, name in self._repairs if name in kinds), default=None)
 
     def moved_to_cause(self, fault: ParseFault) -> ParseFault:

@@ -137,7 +137,6 @@ def _nothing(outside: str, *, has_thinking: bool) -> ParseFault:
 
 
 def _is_empty(value: object) -> bool:
-    """Whether a value holds nothing but empty objects and arrays."""
     if not isinstance(value, dict | list):
         return False
     return all(map(_is_empty, value.values() if isinstance(value, dict) else value))
@@ -150,8 +149,6 @@ def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
 
 
 class _Search:
-    """Goes through a text from value to value."""
-
     def __init__(self, text: str, trace: Trace | None) -> None:
         self.text = text
         self.trace = trace

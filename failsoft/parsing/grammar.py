@@ -157,7 +157,6 @@ class Grammar(Closers):
         return None
 
     def _next_element(self, pos: int, closer: str, commas: list[int]) -> tuple[Any, int, str]:
-        """Return an element, the offset after its mark, and the mark."""
         if closer == "]":
             plain = PLAIN_ELEMENT.match(self.text, pos)
             if plain is not None:
@@ -170,11 +169,9 @@ class Grammar(Closers):
         return value, pos, mark
 
     def _comma_before(self, pos: int) -> int:
-        """Return the offset of the comma before `pos`; -1 without one."""
         return pos - 1 if self.text[pos - 1] in ",;，、；" else -1
 
     def read_value(self, at: int, role: Role) -> tuple[Any, int]:
-        """Return the value at `at` and the offset after it."""
         at, char = self.peek(at)
         if char in MATCHING:
             return self._read_container(at, char)

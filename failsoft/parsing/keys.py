@@ -106,7 +106,6 @@ class Keys(Strings):
         return at
 
     def _behind_mark(self, at: int, char: str) -> int:
-        """Skip `:`, `:=`, `=` or `=>`."""
         following = self.text[at + 1 : at + 2]
         if char == ":" and following != "=":
             return at + 1
@@ -143,8 +142,6 @@ _BEHIND_WORD = frozenset({",", ";", "]", "}", ")", ""})
 
 
 class Bare(Keys):
-    """Reads numbers, literals and single words."""
-
     def read_bare(self, at: int, char: str, role: Role) -> tuple[Any, int]:
         """Return the bare value at `at`, which begins with `char` ("" at the end of the text)."""
         if char == "":

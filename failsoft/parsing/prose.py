@@ -73,7 +73,6 @@ def _attribution(head: str) -> int | None:
 
 
 def refusal() -> ParseFault:
-    """Return the fault of an answer that the model declined to give."""
     return ParseFault(0, "an answer; the model declined", ParseErrorType.REFUSAL)
 
 

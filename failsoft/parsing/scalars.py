@@ -30,7 +30,6 @@ _LOOSE_NUMBER = re.compile(
 
 
 def begins_literal(text: str, at: int) -> bool:
-    """Whether there is a literal in any letter case at `at`."""
     return _ANY_CASE.match(text, at) is not None
 
 

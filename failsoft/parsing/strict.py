@@ -111,7 +111,6 @@ def locate_violations(text: str, violations: list[Violation]) -> list[dict[str, 
 
 
 def locate(text: str, pointers: set[str]) -> dict[str, int]:
-    """Return the offsets of the values at these JSON pointers."""
     offsets: dict[str, int] = {}
     frames: list[_Frame] = []
     blanked = text.replace(r"\\", "__").replace(r"\"", "__")

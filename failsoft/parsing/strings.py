@@ -101,7 +101,6 @@ class Strings(Scanner):
         return find_unescaped(_CLOSING[CLOSERS[quote]], self.text, at)
 
     def begins_key(self, at: int) -> bool:
-        """Whether there is a key with its colon at `at`."""
         quote = self.text[at : at + 1]
         if quote in QUOTES:
             close = self.next_quote(at + 1, quote)
@@ -204,7 +203,6 @@ class Strings(Scanner):
         return char in Role.MEMBER.value or char == "+" or char in QUOTES
 
     def _begins_value(self, at: int, char: str) -> bool:
-        """Whether there is an object, array, number or literal at `at`."""
         if char in ("{", "["):
             return True
         token = BARE.match(self.text, at)

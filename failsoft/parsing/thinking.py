@@ -53,13 +53,11 @@ def block_end(text: str, opening: re.Match[str]) -> int | None:
 
 
 def block_at(text: str, at: int) -> int | None:
-    """Return the end of the block at `at`; None without one."""
     opening = _OPENING.match(text, at)
     return None if opening is None else block_end(text, opening)
 
 
 def unclosed() -> ParseFault:
-    """Return the fault of an answer that ends inside a block of thinking."""
     return caused(0, RefusalCause.OPEN_THINKING, ParseErrorType.TRUNCATED)
 
 
@@ -72,7 +70,6 @@ def lone_closing(text: str, at: int) -> int | None:
 
 
 def is_closing(mark: re.Match[str]) -> bool:
-    """Whether a match of `MARKS` closes a block."""
     return (mark.lastgroup or "").startswith("c")
 
 

@@ -101,12 +101,10 @@ class StepResult(NamedTuple):
 
     @property
     def reason_code(self) -> str:
-        """The machine-readable prefix of the reason."""
         return (self.reason or "").partition(":")[0]
 
     @property
     def is_degraded(self) -> bool:
-        """Whether the step is ok, but its tool reported a degraded output."""
         return self.ok and self.reason == DEGRADED
 
     def as_row(self) -> dict[str, Any]:
@@ -150,7 +148,6 @@ class Meta(BaseModel):
     failed_steps: list[str] = []
 
     def as_row(self) -> dict[str, Any]:
-        """Return the entry in the format of the contract."""
         return self.model_dump(mode="json")
 
 

@@ -149,7 +149,6 @@ class Frontier:
         return bool(self._ready)
 
     def take(self) -> int:
-        """Remove and return the first ready step in payload order."""
         return heapq.heappop(self._ready)
 
     def finish(self, index: int) -> None:
@@ -173,7 +172,6 @@ def _kahn(dependencies: _Graph) -> list[int]:
 
 
 def reverse(dependencies: _Graph) -> list[list[int]]:
-    """Return the indices of the dependents of each step."""
     dependents: list[list[int]] = [[] for _ in dependencies]
     for index, waits_for in enumerate(dependencies):
         for dependency in waits_for:

@@ -75,7 +75,6 @@ class ResolvedPlan:
 
     @cached_property
     def dependents(self) -> list[list[int]]:
-        """The indices of the dependents of each step."""
         return reverse([step.awaited for step in self.steps])
 
 
@@ -86,8 +85,6 @@ def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
 
 
 class _Resolver:
-    """The steps of one payload, their names and their dependencies."""
-
     def __init__(self, raw_steps: list[Any], redact: Redact) -> None:
         self.redact = redact
         self.is_object = [isinstance(step, dict) for step in raw_steps]
@@ -118,7 +115,6 @@ class _Resolver:
         )
 
     def _find_edges(self, index: int) -> list[int]:
-        """Return the other steps that this one waits for, without repeats."""
         dependencies = self.steps[index].get("dependencies")
         if not dependencies and not self.references[index]:
             return _NO_PLACES

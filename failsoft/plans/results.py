@@ -192,7 +192,6 @@ _ROW_KEYS_SET = frozenset(_ROW_KEYS)
 
 
 def check_row(path: str, row: object, violations: Violations) -> None:
-    """Validate a row that is not the summary."""
     if _is_plain_success(row):
         return
     if not isinstance(row, dict):
@@ -262,7 +261,6 @@ def _check_types(
 
 
 def says_something(text: str | None) -> bool:
-    """Whether a text is neither null nor blank."""
     return text is not None and bool(text.strip())
 
 

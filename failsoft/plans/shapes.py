@@ -102,7 +102,6 @@ def _explain_gap(previous: int, step_id: str) -> tuple[str, str]:
 
 
 def check_shapes(steps: list[Any], violations: Violations) -> dict[str, int]:
-    """Check each step and return the index of each declared id."""
     index_of: dict[str, int] = {}
     for index, step in enumerate(steps):
         if violations.full:
@@ -160,7 +159,6 @@ def check_dependency_list(step: dict[str, Any], path: str, violations: Violation
 
 
 def check_tool(step: dict[str, Any], path: str, violations: Violations) -> None:
-    """Check the tool of a step and its arguments, in either form."""
     if "tool" not in step:
         violations.add(path, "tool_missing", 'expected the key "tool"')
         return

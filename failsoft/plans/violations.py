@@ -21,7 +21,6 @@ class Violation:
     message: str
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the violation as the API and the commands show it."""
         return asdict(self)
 
 
@@ -56,14 +55,12 @@ class Violations:
 
 
 def quote(text: str) -> str:
-    """Return a name in quotes for a message, truncated when it is long."""
     shown = clean_text(text[:_SHOWN_CHARACTERS])
     dots = "..." if len(text) > _SHOWN_CHARACTERS else ""
     return json.dumps(shown + dots, ensure_ascii=False)
 
 
 def kind_of(value: object) -> str:
-    """Return the name of the JSON type of a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -78,12 +75,10 @@ def kind_of(value: object) -> str:
 
 
 def point(*parts: str | int) -> str:
-    """Return the JSON pointer (RFC 6901) of the parts."""
     return pointer_of(clean_text(str(part)[:_SHOWN_CHARACTERS]) for part in parts)
 
 
 def name_step(step_id: object) -> str:
-    """Return the id of a step in quotes, or its type when it is no string."""
     return quote(step_id) if isinstance(step_id, str) else f"({kind_of(step_id)})"
 
 

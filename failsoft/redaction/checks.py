@@ -52,7 +52,6 @@ NUMBERED_WORD = re.compile(rb"[A-Za-z]*[0-9]*|[0-9]+[A-Za-z]{0,3}|[vV]?[0-9]+(?:
 
 
 def strip(value: bytes) -> bytes:
-    """Return the value without quotes, brackets and punctuation at both ends."""
     return value.strip(EDGES)
 
 
@@ -72,12 +71,10 @@ def is_placeholder(value: bytes) -> bool:
 
 
 def is_reference(value: bytes) -> bool:
-    """Whether a value refers to a secret, or is code that fetches one."""
     return REFERENCE.match(value) is not None
 
 
 def is_mixed(value: bytes) -> bool:
-    """Whether a value has both letters and digits."""
     return has_digit(value) and has_letter(value)
 
 
@@ -128,7 +125,6 @@ def _is_word(hump: bytes) -> bool:
 
 
 def case_changes(part: bytes) -> int:
-    """Return the number of changes between lower and upper case."""
     return max(0, len(CASES.findall(part)) - 1)
 
 

@@ -81,7 +81,6 @@ def _from_hex(digits: bytes) -> bytes:
 
 
 def _read(run: bytes) -> bytes:
-    """Return the printable text of a run, or nothing."""
     run = run.removeprefix(b"0x")
     if run.startswith(COMPRESSED):
         text = _inflate(_unwrap(run.rstrip(b"=").translate(TO_STANDARD)))

@@ -118,7 +118,6 @@ class KnownValues:
     """Values to mask, by kind, with all forms that are searched."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        """Prepare values and their kinds; WeakSecretError for a short value."""
         self._kinds = {form: kind for value, kind in values.items() for form in encodings(value)}
         self._longest = sorted(self._kinds, key=len, reverse=True)
         self._starts: dict[bytes, list[bytes]] = {}

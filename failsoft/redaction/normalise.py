@@ -131,7 +131,6 @@ class View:
 
     @property
     def is_plain(self) -> bool:
-        """Whether offsets are the same in view and text."""
         return self._parts is None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -232,7 +231,6 @@ def decode(flat: bytes) -> View | None:
 
 
 def normalise(text: str, *, with_names: bool = True) -> bytes:
-    """Return the bytes of the decoded view of `text`."""
     flat = fold(text, with_names=with_names)
     view = decode(flat)
     return flat if view is None else view.body

@@ -96,7 +96,6 @@ def mask_flat(flat: bytes, spans: list[tuple[int, int, str]]) -> tuple[bytes, li
 
 
 def mask(text: str, spans: list[tuple[int, int, str]]) -> str:
-    """Replace each span by its marker."""
     parts: list[str] = []
     done = 0
     for start, end, kind in spans:
@@ -170,7 +169,6 @@ class Redactor:
         self._is_quick = not self._always_known and own is None
 
     def with_passing(self, passing: Mapping[str, str]) -> "Redactor":
-        """Return a redactor with these passing values."""
         return self._copy_with(_passing=KnownValues(passing))
 
     def with_own(self, own: OwnRules | None) -> "Redactor":

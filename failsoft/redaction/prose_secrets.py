@@ -123,7 +123,6 @@ ODD_LENGTH = 8
 
 
 def is_stated_secret(value: bytes, strong: bool) -> bool:
-    """Whether a word in the position of a secret may be one."""
     inner = strip(value)
     # Words of other scripts are folded to question marks.
     is_foreign = b"?" in value and not has_digit(value)
@@ -161,6 +160,5 @@ def _is_quoted_word(statement: Match, strong: bool) -> bool:
 
 
 def trimmed(body: bytes, span: Span) -> Span:
-    """Return the span of a word without trailing punctuation."""
     value = body[span[0] : span[1]]
     return span[0], span[0] + len(value.rstrip(b".,;:)]}*?") or value)

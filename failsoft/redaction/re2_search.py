@@ -62,7 +62,6 @@ def locator(
 
 
 def spans_of(locate: Callable[[bytes, int], Span | None], body: bytes) -> Iterator[Span]:
-    """Yield the spans of all matches in order."""
     span = locate(body, 0)
     while span:
         yield span
@@ -96,8 +95,6 @@ class SlowRulesError(Exception):
 
 
 class OwnRules:
-    """Rules of one project, compiled."""
-
     def __init__(self, rules: Sequence[OwnRule]) -> None:
         """Compile the rules; BadPatternError has the message of RE2 for the first bad pattern."""
         self._rules = [(compile_pattern(rule.pattern), rule.kind) for rule in rules]
@@ -124,7 +121,6 @@ class OwnRules:
 
 
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no types
-    """Compile a pattern with RE2; BadPatternError when it is invalid."""
     if not pattern or len(pattern) > MOST_PATTERN_CHARACTERS:
         raise BadPatternError(f"a pattern has 1 to {MOST_PATTERN_CHARACTERS} characters")
     options = re2.Options()

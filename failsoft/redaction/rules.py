@@ -77,7 +77,6 @@ class RuleSet:
 
     @cached_property
     def for_names(self) -> "RuleSet":
-        """The same rules for names, with the same filter."""
         other = object.__new__(RuleSet)
         rules = (
             replace(rule, find=rule.find_in_name or (lambda *_: iter(()))) for rule in self.rules
@@ -162,7 +161,6 @@ def _are_isolated(body: bytes, findings: Sequence[Finding]) -> bool:
 
 
 def quote_bytes(form: bytes) -> bytes:
-    """Return bytes quoted for RE2."""
     return b"".join(rb"\x%02x" % byte for byte in form)
 
 

@@ -139,7 +139,6 @@ cut_password = _spanning(
 
 
 def _search_before(match: Match, pattern: re.Pattern[bytes], reach: int) -> Match | None:
-    """Return the match of a pattern in the `reach` bytes before a match."""
     return pattern.search(match.string, max(0, match.start() - reach), match.start())
 
 
@@ -312,7 +311,6 @@ def discord(match: Match) -> Span | None:
 
 
 def azure(match: Match) -> Span | None:
-    """Return an Azure client secret, with the three characters before its mark."""
     return max(0, match.start() - 3), match.end()
 
 

@@ -260,7 +260,6 @@ def _text(longest: int = MAX_TEXT, shortest: int = 1) -> JsonSchema:
 
 
 def closed_object(properties: JsonSchema) -> JsonSchema:
-    """Return the schema of an object with exactly these keys."""
     return {
         "type": "object",
         "properties": properties,

@@ -156,7 +156,6 @@ def _schema_error(errors: tuple[ValidationErrorItem, ...]) -> dict[str, Any]:
 
 
 def dotted(pointer: str) -> str:
-    """Return a JSON pointer in dotted notation: `steps[1].tool`."""
     path = ""
     for name in pointer_parts(pointer):
         path += f"[{name}]" if name.isdecimal() else f".{name}" if path else name

@@ -33,8 +33,6 @@ class BreakerKind(StrEnum):
 
 
 class BreakerState(StrEnum):
-    """The state of a breaker."""
-
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
@@ -43,8 +41,6 @@ class BreakerState(StrEnum):
 
 
 class TransitionCause(StrEnum):
-    """The cause of a state change."""
-
     FAULTS_IN_A_ROW = "faults_in_a_row"
     FAULT_RATE = "fault_rate"
     COOLED_DOWN = "cooled_down"
@@ -133,7 +129,6 @@ Admission = Allowed | Denied
 
 
 def admit(circuit: Circuit, now: datetime, policy: BreakerPolicy) -> Admission:
-    """Return whether a call is admitted."""
     if circuit.state is BreakerState.CLOSED:
         return Allowed(Ticket(circuit.epoch), circuit)
     wait = _wait_seconds(circuit, now, policy)
@@ -196,7 +191,6 @@ def holds_probe(circuit: Circuit, ticket: Ticket, now: datetime) -> bool:
 
 
 def renew_probe(circuit: Circuit, ticket: Ticket, now: datetime, policy: BreakerPolicy) -> Circuit:
-    """Return the circuit with the lease of its current probe renewed."""
     if not holds_probe(circuit, ticket, now):
         return circuit
     lease = timedelta(seconds=policy.lease_seconds)
@@ -204,7 +198,6 @@ def renew_probe(circuit: Circuit, ticket: Ticket, now: datetime, policy: Breaker
 
 
 def isolate(circuit: Circuit) -> Circuit:
-    """Return the circuit opened manually, until it is closed manually."""
     if circuit.state is BreakerState.ISOLATED:
         return circuit
     return Circuit(
@@ -217,7 +210,6 @@ def isolate(circuit: Circuit) -> Circuit:
 
 
 def close(circuit: Circuit) -> Circuit:
-    """Return the circuit closed manually, with all counts reset."""
     if circuit.state is BreakerState.CLOSED:
         return circuit
     return _close(circuit, TransitionCause.BY_HAND)

@@ -65,7 +65,6 @@ class SoftenedValue:
         return self.moved.get(start, start) + pointer[len(start) :]
 
     def note(self, pointer: str, kind: str) -> None:
-        """Record one leniency at a pointer into `value`."""
         self.done.append(Softened(self.written(pointer), kind))
 
     def read_string(self, value: Any, kind: type | UnionType, path: str) -> Any:  # noqa: ANN401 - any JSON
@@ -258,6 +257,5 @@ def _soften_dependencies(value: Any, path: str, softened: SoftenedValue) -> Any:
 
 
 def _read_arguments(holder: dict[str, Any], path: str, softened: SoftenedValue) -> None:
-    """Replace `args` in a JSON string by the object that it holds."""
     if "args" in holder:
         holder["args"] = softened.read_string(holder["args"], dict, f"{path}/args")

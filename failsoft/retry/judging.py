@@ -33,8 +33,6 @@ CallCheck = Callable[[str, Mapping[str, Any]], Sequence[Violation]]
 
 
 class PlacedCall(NamedTuple):
-    """A tool that an answer calls, with the pointers of its name and its arguments."""
-
     tool: str
     args: Mapping[str, Any]
     tool_path: str
@@ -52,12 +50,10 @@ class JudgedAnswer:
 
 
 def any_call(_tool: str, _args: Mapping[str, Any]) -> Sequence[Violation]:
-    """Accept every call of a tool, checked when it is made."""
     return ()
 
 
 def no_calls(_value: object) -> Iterator[PlacedCall]:
-    """Yield nothing: an answer that calls no tools."""
     yield from ()
 
 
@@ -130,7 +126,6 @@ def check_plan(value: object) -> list[Violation]:
 
 
 def check_proposal(value: object) -> list[Violation]:
-    """Return the violations of `NextStepProposal`."""
     return [_proposal_fault(fault, value) for fault in _model_faults(value, PROPOSALS, "kind")]
 
 
@@ -181,7 +176,6 @@ def plan_calls(plan: Any) -> Iterator[PlacedCall]:  # noqa: ANN401 - any JSON
 
 
 def proposal_calls(proposal: Any) -> Iterator[PlacedCall]:  # noqa: ANN401 - any JSON
-    """Yield the call of a next step that has a tool and arguments."""
     match proposal:
         case {"kind": "call_tool", "tool": str(tool)}:
             args = proposal.get("args", {})

@@ -67,7 +67,6 @@ class ToolOffer:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The names of the required arguments."""
         return tuple(self.parameters.get("required", ()))
 
     @property
@@ -291,7 +290,6 @@ def describe_feedback(schema: PlannerSchema, feedback: Feedback | None, *, simpl
 
 
 def describe_error(error: ValidationErrorItem) -> str:
-    """Return the line, column and pointer of an error, and its message."""
     place = f"line {error.line} column {error.column}: " if error.line else ""
     path = f"{error.path}: " if error.path else ""
     return f"{place}{path}{one_line(error.message, 300)}"

@@ -31,7 +31,6 @@ class Template:
     build: Callable[[re.Match[str]], list[Call] | None]
 
     def calls_for(self, goal: str) -> list[Call] | None:
-        """Return the calls for a goal; None when it does not match the pattern."""
         match = self.pattern.match(goal)
         return self.build(match) if match else None
 

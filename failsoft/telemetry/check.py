@@ -61,7 +61,6 @@ class Checked:
 
 
 def add_check(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private
-    """Add the command to those of `failsoft`."""
     parser = commands.add_parser("check", help="send one run to a server and read it back")
     parser.add_argument("--url", help="address of the server; else FAILSOFT_URL")
     parser.add_argument("--key", help="key with the scopes ingest and read; else FAILSOFT_API_KEY")
@@ -142,7 +141,6 @@ def _read(server: ServerAddress, run: str) -> Mapping[str, Any]:
 def _ask(
     server: ServerAddress, method: str, path: str, body: object, right: tuple[str, str]
 ) -> ServerReply:
-    """Return an answer of 200. Raises CheckFailedError for any other."""
     try:
         answer = server.request(method, path, body)
     except NoServerError as error:

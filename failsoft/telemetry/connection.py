@@ -38,7 +38,6 @@ class ServerReply:
 
     @property
     def detail(self) -> str:
-        """What the server says of a refusal."""
         body = self.body if isinstance(self.body, Mapping) else {}
         errors = body.get("errors") or [{}]
         return str(body.get("detail") or errors[0].get("message") or f"HTTP {self.status}")
@@ -53,7 +52,6 @@ class ServerAddress:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of every request."""
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
     def request(

@@ -70,7 +70,6 @@ def send_with(sending: Sending | None) -> None:
 
 
 def is_sending() -> bool:
-    """Whether runs are sent."""
     return _current.sending is not None
 
 
@@ -209,7 +208,6 @@ def run(node: Any = None, **options: Any) -> Any:
 
 
 def _node_of(name: str) -> str | None:
-    """Return the name as the server writes it."""
     slug = NOT_IN_NODE.sub("_", name.lower()).strip("_")
     return (slug if slug[:1].isalpha() else f"n_{slug}")[:MAX_NODE] if slug else None
 

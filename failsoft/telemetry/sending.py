@@ -168,11 +168,9 @@ class RunSpans(SpanProcessor):
         self._after.on_end(span)
 
     def shutdown(self) -> None:
-        """Send what is left."""
         self._after.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Send what is left."""
         return self._after.force_flush(timeout_millis)
 
 
@@ -180,7 +178,6 @@ class RunLogs(BatchLogRecordProcessor):
     """Tells log records which run they belong to."""
 
     def on_emit(self, log_record: ReadWriteLogRecord) -> None:
-        """Add the attributes of the run."""
         record = copy(log_record.log_record)  # the host's other processors have it as well
         if PROMPT_EVENT.match(record.event_name or ""):
             return
@@ -191,10 +188,7 @@ class RunLogs(BatchLogRecordProcessor):
 
 
 class Preparing:
-    """What is done before a batch leaves."""
-
     def __init__(self, connection: ServerAddress, redactor: Redactor | None) -> None:
-        """Register at a server; without a redactor, mask by the packed rules."""
         self._connection = connection
         self._redactor = redactor
         self._schemas: dict[str, object] = {}
@@ -233,7 +227,6 @@ class Preparing:
                 LOG.warning("failsoft: the schema of %s %s", node, reason)
 
     def mask(self, value: Any) -> Any:  # noqa: ANN401 - any value of telemetry
-        """Return a value without secrets."""
         if isinstance(value, str):
             return self._masking.redact(value).text
         if isinstance(value, Mapping):
@@ -247,14 +240,11 @@ class Preparing:
 
 
 class MaskedSpans(SpanExporter):
-    """Prepares spans, then exports them."""
-
     def __init__(self, exporter: SpanExporter, preparing: Preparing) -> None:
         self._exporter = exporter
         self._preparing = preparing
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Export spans without secrets."""
         self._preparing.register_schemas()
         return self._exporter.export([self._masked(span) for span in spans])
 
@@ -275,14 +265,11 @@ class MaskedSpans(SpanExporter):
 
 
 class MaskedLogs(LogRecordExporter):
-    """Prepares log records, then exports them."""
-
     def __init__(self, exporter: LogRecordExporter, preparing: Preparing) -> None:
         self._exporter = exporter
         self._preparing = preparing
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
-        """Export log records without secrets."""
         self._preparing.register_schemas()
         mask = self._preparing.mask
         for item in batch:
@@ -294,7 +281,6 @@ class MaskedLogs(LogRecordExporter):
         )
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Do nothing: nothing is kept here."""
         return True
 
     def shutdown(self) -> None:
@@ -302,8 +288,6 @@ class MaskedLogs(LogRecordExporter):
 
 
 class OtelSending:
-    """What `init` has set up."""
-
     def __init__(self, setup: Setup, provider: Any) -> None:  # noqa: ANN401 - the host's own
         self._setup = setup
         self._preparing = Preparing(setup.connection, setup.redactor)
@@ -328,7 +312,6 @@ class OtelSending:
         return HeldRun(self._spans, joined).start(self._tracer, node)
 
     def register(self, node: str, schema: object) -> None:
-        """Register a schema before the next batch leaves."""
         self._preparing.add_schema(node, schema)
 
     def flush(self) -> None:

@@ -27,8 +27,6 @@ OPENINFERENCE = "openinference-instrumentation-"
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """A row of the table."""
-
     name: str
     by: tuple[str, ...] = ()
     switch: tuple[str, ...] = ()
@@ -127,8 +125,6 @@ def _strangers(wanted: bool | Collection[str], packages: Collection[str]) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What `init` was told."""
-
     connection: ServerAddress
     resource: dict[str, str] = field(default_factory=dict)
     redactor: Redactor | None = None

@@ -82,8 +82,6 @@ class CheckerOutput:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The decision, and the output of the checker."""
-
     verdict: CheckVerdict
     output: str
 
@@ -120,8 +118,6 @@ def run_check(
 
 
 class _Check:
-    """One check that is being run."""
-
     def __init__(self, spec: CheckSpec, subject: CheckedWork, check_id: str) -> None:
         self.spec = spec
         self.subject = subject

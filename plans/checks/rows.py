@@ -135,7 +135,6 @@ def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, outcome: CheckOut
 
 
 def _log(row: CompletionCheck, spec: CheckSpec) -> None:
-    """Log the decision, its source, and the streaks of the loop."""
     is_good = row.decision in (CheckDecision.COMPLETE, CheckDecision.INCOMPLETE)
     log = logger.info if is_good else logger.warning
     log(

@@ -30,7 +30,6 @@ class ExactJSONField(models.JSONField):
         connection: BaseDatabaseWrapper,
         prepared: bool = False,
     ) -> Any:  # noqa: ANN401 - as Django has it
-        """Return what the driver writes; None is NULL."""
         if value is None or hasattr(value, "as_sql"):
             return value
         return Json(value, dumps=lambda data: json.dumps(data, ensure_ascii=False))
@@ -137,8 +136,6 @@ class Run(LeasedRow):
 
 
 class RunStep(LeasedRow):
-    """One step of a run."""
-
     class State(models.TextChoices):
         """The progress of the step; a final step is never executed again."""
 

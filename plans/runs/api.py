@@ -144,8 +144,6 @@ class RunConflictError(APIException):
 
 
 class RunsView(KeyedView):
-    """Plans handed in directly, without a planner."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
@@ -174,8 +172,6 @@ class RunsView(KeyedView):
 
 
 class RunView(KeyedView):
-    """One run of the key's project."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses={200: RunResource, 404: ProblemResource})
@@ -185,8 +181,6 @@ class RunView(KeyedView):
 
 
 class RunResultsView(KeyedView):
-    """The results of a run as the contract writes them."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses={200: RunResults, **dict.fromkeys((404, 409), ProblemResource)})
@@ -199,8 +193,6 @@ class RunResultsView(KeyedView):
 
 
 class CancelRunView(KeyedView):
-    """Stopping a run."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
@@ -216,8 +208,6 @@ class CancelRunView(KeyedView):
 
 
 class ResolveStepView(KeyedView):
-    """One step whose outcome is unknown."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
@@ -238,8 +228,6 @@ class ResolveStepView(KeyedView):
 
 
 class RerunView(KeyedView):
-    """A run that is to be repeated."""
-
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(

@@ -116,7 +116,6 @@ def digests_of(plan: ResolvedPlan) -> dict[str, str]:
 
 
 def pins_of(plan: ResolvedPlan) -> dict[str, object]:
-    """Return the columns that pin a run to contract, release and tools."""
     return {
         "contract_version": CONTRACT_VERSION,
         "release": settings.FAILSOFT_RELEASE,

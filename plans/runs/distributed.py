@@ -45,8 +45,6 @@ _SLICE_SECONDS = 2.0
 
 
 class HeldStep(NamedTuple):
-    """A step that this worker has claimed."""
-
     position: int
     token: int
     starts: int

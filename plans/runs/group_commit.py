@@ -192,8 +192,6 @@ _NONE: Outputs = {}
 
 
 class DirectCommit:
-    """Stores each row immediately, on the connection of the caller."""
-
     def __init__(self, claim: RunClaim) -> None:
         self._store = StepStore(claim)
         self.is_cancelled = claim.is_cancelled

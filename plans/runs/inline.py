@@ -74,7 +74,6 @@ class Crew:
         self._failure: BaseException | None = None
 
     def work(self) -> None:
-        """Perform steps until none is left."""
         try:
             self._take_part()
         except BaseException as error:  # noqa: BLE001 - a time limit during the wait
@@ -275,7 +274,6 @@ class InlineRun:
         return None
 
     def _read_stop(self) -> str | None:
-        """Return the reason why no further tool may be called, if any."""
         if self.commit.is_cancelled:
             return "cancelled"
         stop_at = self.claim.stop_at

@@ -29,7 +29,6 @@ def results_document(run: Run) -> dict[str, Any]:
 
 
 def check_results(run: Run) -> list[Violation]:
-    """Return the contract violations in the stored results of an ended run."""
     return validate_results(results_of(run))
 
 

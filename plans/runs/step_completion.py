@@ -193,7 +193,6 @@ class Settlement:
         return {position for (position,) in stored}
 
     def _release(self, released: Counter[int]) -> list[int]:
-        """Decrease the open dependencies of steps; return the positions that became ready."""
         if not released:
             return []
         # In order, so that two transactions never wait for each other's rows.

@@ -46,8 +46,6 @@ _RESET: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Resolved:
-    """The steps that were resolved, and those that were refused."""
-
     done: list[tuple[UUID, int]] = field(default_factory=list)
     refused: list[tuple[UUID, int, RunRefusedError]] = field(default_factory=list)
 

@@ -53,7 +53,6 @@ def put_all(row: Owner, values: Mapping[str, object]) -> None:
 
 
 def get(row: Owner, name: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value; WorkingItemMissingError when there is none."""
     values = get_named(row, [name])
     if name not in values:
         raise WorkingItemMissingError(f"{owner_of(row)} {name}")
@@ -61,7 +60,6 @@ def get(row: Owner, name: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def get_all(row: Owner, prefix: str) -> dict[str, Any]:
-    """Return the values of a row whose names begin with `prefix`, by name."""
     return _read(row, _items_of(row).filter(name__startswith=prefix))
 
 

@@ -65,8 +65,6 @@ class AllowedRequest(BaseModel):
 
 
 class ToolsView(KeyedView):
-    """The tools of this installation, as the key's project sees them."""
-
     required_scopes = {"GET": Scope.READ}
 
     @extend_schema(responses=ToolList)
@@ -82,8 +80,6 @@ class ToolsView(KeyedView):
 
 
 class ToolView(KeyedView):
-    """One tool."""
-
     required_scopes = {"GET": Scope.READ, "PUT": Scope.ADMIN}
 
     @extend_schema(responses={200: ToolResource, 404: ProblemResource})

@@ -30,7 +30,6 @@ class EchoArgs(BaseModel):
 
 @tool("echo", EchoArgs, description="Return the arguments unchanged.")
 def echo(args: EchoArgs) -> dict[str, JsonValue]:
-    """Return the arguments as they came."""
     return dict(args.model_extra or {})
 
 
@@ -48,7 +47,6 @@ class FailArgs(BaseModel):
 
 @tool("fail", FailArgs, description="Always fail.", offered=False)
 def fail(args: FailArgs) -> NoReturn:
-    """Raise with the message."""
     raise FailedOnPurposeError(args.message)
 
 
@@ -174,7 +172,6 @@ class SleepArgs(BaseModel):
 
 @tool("sleep", SleepArgs, description="Wait for a number of seconds, at most 30.")
 def sleep(args: SleepArgs) -> dict[str, float]:
-    """Wait, and return for how long."""
     time.sleep(args.seconds)
     return {"slept_seconds": args.seconds}
 

@@ -78,7 +78,6 @@ def _wait(name: str, limit: int, holder: UUID, lease: timedelta, context: CallCo
 
 
 def _seconds_left(context: CallContext) -> float:
-    """Return the seconds until the deadline of the run, or the longest wait."""
     if not context.run_id:
         return LONGEST_WAIT_SECONDS
     run = Run.objects.filter(pk=context.run_id, deadline_at__isnull=False)
@@ -209,8 +208,6 @@ class Arguments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelArguments:
-    """Arguments described by a pydantic model."""
-
     model: type[BaseModel]
 
     def schema(self) -> dict[str, Any]:
@@ -290,7 +287,6 @@ class Tool:
 
     @property
     def native_name(self) -> str:
-        """The name as a provider's native tool calls can carry it."""
         return native_name(self.name)
 
     def schema(self) -> dict[str, Any]:

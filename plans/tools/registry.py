@@ -266,16 +266,12 @@ def _taking_context(function: Callable[..., object]) -> Callable[[Any, CallConte
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool, and whether the project may call it."""
-
     tool: Tool
     allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ListedServer:
-    """A configured MCP server and its last known health."""
-
     name: str
     transport: str
     seen: McpServer

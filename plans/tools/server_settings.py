@@ -125,7 +125,6 @@ def native_name(name: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 of a text, in hexadecimal digits."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

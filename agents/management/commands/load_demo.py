@@ -24,7 +24,6 @@ class Command(BaseCommand):
         parser.add_argument("--volume", type=float, default=1.0, help="1 is about 25,000 events")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Load or remove, and print one line about it."""
         owner = require_project(options["project"])
         if options["remove"]:
             message = _remove(owner)

@@ -30,7 +30,6 @@ class Command(BaseCommand):
     def handle(
         self, *, project: str, correlation_id: str | None, dry_run: bool, yes: bool, **_: object
     ) -> None:
-        """Delete, and print the counts."""
         owner = require_project(project)
         if dry_run:
             counts = count(owner, correlation_id)

@@ -46,8 +46,6 @@ Returned = TypeVar("Returned")
 
 @dataclass(frozen=True, slots=True)
 class ServerOffer:
-    """The tools of a server, its name and its versions."""
-
     tools: Sequence[mcp_types.Tool]
     name: str
     version: str
@@ -55,8 +53,6 @@ class ServerOffer:
 
 
 class Connection:
-    """One session with a server, kept open by a task."""
-
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.is_over = False
@@ -234,7 +230,6 @@ async def connect(server: str, settings: ServerSettings) -> Connection:
 
 
 async def fetch_offer(settings: ServerSettings) -> ServerOffer:
-    """Open a connection, return what the server offers, and close it."""
     connection = Connection(settings)
     try:
         await connection.open()

@@ -37,7 +37,6 @@ class Discovery:
 
 
 def discover_server(name: str) -> Discovery:
-    """Contact one configured server; store its tools, or the error."""
     settings = configured_servers()[name]
     row = health.server_row(name, settings)
     McpServer.objects.filter(pk=row.pk).update(asked_at=DatabaseNow())

@@ -20,7 +20,6 @@ _NOT_FOUND = 127
 
 
 def main() -> None:
-    """Start the program and relay its output."""
     starter, longest, program = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     signal.signal(signal.SIGTERM, lambda *_: end_group())
     if sys.platform == "linux":
