@@ -75,16 +75,12 @@ class SessionLimits:
         with from_address(address_of(request)), timezone.override(zone_for(request)):
             response = self.get_response(request)
         response.headers.setdefault("Cache-Control", "private, no-store")
-        return _with_project(request, response)
-
-
-def _with_project(request: HttpRequest, response: HttpResponse) -> HttpResponse:
-    """Remember a project that was chosen just now beyond the session."""
-    chosen = request.session.get(CHOSEN) if request.session.modified else None
-    if chosen and chosen != request.COOKIES.get(CHOSEN_LAST):
-        options: dict[str, Any] = {"secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
-        response.set_cookie(CHOSEN_LAST, chosen, A_YEAR, httponly=True, **options)
-    return response
+        # A project that was chosen just now is remembered beyond the session.
+        chosen = request.session.get(CHOSEN) if request.session.modified else None
+        if chosen and chosen != request.COOKIES.get(CHOSEN_LAST):
+            options: dict[str, Any] = {"secure": settings.SESSION_COOKIE_SECURE, "samesite": "Lax"}
+            response.set_cookie(CHOSEN_LAST, chosen, A_YEAR, httponly=True, **options)
+        return response
 
 
 def zone_for(request: HttpRequest) -> tzinfo:
@@ -117,25 +113,20 @@ def _check_session(request: HttpRequest) -> HttpResponse | None:
     created_at = login.timestamp() if login else now
     started_at, last_seen_at = request.session.get(STAMPS, (created_at, created_at))
     if is_over(started_at, last_seen_at, now):
-        return _end(request)
+        UserSession.objects.filter(session_key=request.session.session_key).delete()
+        request.ended_user_id = request.user.pk  # type: ignore[attr-defined]  # read by `member_view`
+        logout(request)
+        messages.info(request, ENDED)
+        if request.method not in READING:
+            return None  # a form goes on to its view, which keeps the draft
+        if request.headers.get("HX-Request"):
+            return HttpResponseClientRefresh()
+        return redirect_to_login(request.get_full_path())
     if now - last_seen_at >= PRECISION_SECONDS and POLL not in request.headers:
         request.session[STAMPS] = [started_at, now]
         user_sessions = UserSession.objects.filter(session_key=request.session.session_key)
         user_sessions.update(last_seen_at=timezone.now())
     return None
-
-
-def _end(request: HttpRequest) -> HttpResponse | None:
-    """Sign out and lead to sign-in; a form goes on to its view, which keeps the draft."""
-    UserSession.objects.filter(session_key=request.session.session_key).delete()
-    request.ended_user_id = request.user.pk  # type: ignore[attr-defined]  # read by `member_view`
-    logout(request)
-    messages.info(request, ENDED)
-    if request.method not in READING:
-        return None
-    if request.headers.get("HX-Request"):
-        return HttpResponseClientRefresh()
-    return redirect_to_login(request.get_full_path())
 
 
 # What people change about how they sign in. Allauth says whose by `user`, or by what is theirs.

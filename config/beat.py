@@ -28,7 +28,12 @@ class SteadyScheduler(PersistentScheduler):
 
     def tick(self, *args: Any, **kwargs: Any) -> float:  # noqa: ANN401 - as the base has it
         """Queue what is due; return the seconds to wait."""
-        self._forget_future()
+        for entry in self.schedule.values():
+            now = entry.default_now()
+            if entry.last_run_at and entry.last_run_at > now:
+                entry.last_run_at = now
+                # The times in the heap are of the old clock: it is built again.
+                self._heap = None
         return super().tick(*args, **kwargs)
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:  # noqa: ANN401 - as the base
@@ -41,11 +46,3 @@ class SteadyScheduler(PersistentScheduler):
     def adjust(self, n: float, drift: float = 0.0) -> float:
         """Return the seconds to wait: Celery's end 10 ms early, which beat would spend spinning."""
         return n + drift
-
-    def _forget_future(self) -> None:
-        for entry in self.schedule.values():
-            now = entry.default_now()
-            if entry.last_run_at and entry.last_run_at > now:
-                entry.last_run_at = now
-                # The times in the heap are of the old clock: it is built again.
-                self._heap = None

@@ -358,18 +358,15 @@ class Configuration(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments, environment, file, running local stack."""
-        sources = (init_settings, env_settings, _file_source(settings_cls))
+        try:
+            values = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
+        except FileError as error:
+            raise ConfigurationError(f"FAILSOFT_CONFIG: {error}") from None
+        file_settings = InitSettingsSource(settings_cls, init_kwargs=values)
+        sources = (init_settings, env_settings, file_settings)
         if any(source().get("database_url") for source in sources):
             return sources
         return (*sources, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
-
-
-def _file_source(settings_cls: type[BaseSettings]) -> InitSettingsSource:
-    try:
-        values = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
-    except FileError as error:
-        raise ConfigurationError(f"FAILSOFT_CONFIG: {error}") from None
-    return InitSettingsSource(settings_cls, init_kwargs=values)
 
 
 def _plain(value: object) -> object:
@@ -380,14 +377,6 @@ def env_name(field: str) -> str:
     """Return the environment variable that sets `field`."""
     bare = field in {"database_url", "broker_url"}
     return field.upper() if bare else f"FAILSOFT_{field.upper()}"
-
-
-def _explain(error: ValidationError) -> str:
-    """Return one line with each invalid key, its source and the expected value."""
-    faults = error.errors(include_input=False, include_url=False)
-    # Reported for a default that depends on invalid fields.
-    errors = [fault for fault in faults if fault["type"] != "default_factory_not_called"]
-    return "; ".join(_explain_fault(fault["loc"], fault) for fault in errors)
 
 
 def _explain_fault(place: tuple[int | str, ...], fault: Mapping[str, Any]) -> str:
@@ -444,7 +433,11 @@ def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any
     try:
         return Configuration(**overrides)
     except ValidationError as error:
-        raise ConfigurationError(_explain(error)) from None
+        faults = error.errors(include_input=False, include_url=False)
+        # Reported for a default that depends on invalid fields.
+        errors = [fault for fault in faults if fault["type"] != "default_factory_not_called"]
+        messages = (_explain_fault(fault["loc"], fault) for fault in errors)
+        raise ConfigurationError("; ".join(messages)) from None
 
 
 @cache

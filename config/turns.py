@@ -47,7 +47,11 @@ class Turns:
             if waiter.done() and not waiter.cancelled():
                 self.release(turn)  # it came together with the cancellation
             else:
-                self._forget(turn, waiter)
+                waiters = self._waiting.get(turn, deque())
+                with suppress(ValueError):
+                    waiters.remove(waiter)
+                if not waiters:
+                    self._waiting.pop(turn, None)
             raise
 
     def release(self, turn: Turn) -> None:
@@ -58,7 +62,12 @@ class Turns:
             del self._taken[turn]
         while ready := [turn for turn in self._waiting if self._is_open(turn)]:
             # The oldest waiter of a holder was put first, and a holder back when it got a turn.
-            self._start_next(min(ready, key=self._taken.__getitem__))
+            following = min(ready, key=self._taken.__getitem__)
+            waiters = self._waiting.pop(following)
+            self._take(following)
+            waiters.popleft().set_result(None)
+            if waiters:
+                self._waiting[following] = waiters
 
     def _is_open(self, turn: Turn) -> bool:
         return (
@@ -71,17 +80,3 @@ class Turns:
         self._free -= 1
         self._lanes[turn.lane] += 1
         self._taken[turn] += 1
-
-    def _start_next(self, turn: Turn) -> None:
-        waiters = self._waiting.pop(turn)
-        self._take(turn)
-        waiters.popleft().set_result(None)
-        if waiters:
-            self._waiting[turn] = waiters
-
-    def _forget(self, turn: Turn, waiter: "Future[None]") -> None:
-        waiters = self._waiting.get(turn, deque())
-        with suppress(ValueError):
-            waiters.remove(waiter)
-        if not waiters:
-            self._waiting.pop(turn, None)

@@ -234,16 +234,13 @@ class Application(ASGIHandler):
                 if not is_alive and not task.done() and exchange.begin_response():
                     task.add_done_callback(_forget)
                     exchange.refuse()
-                    return self._unavailable(exchange)
+                    request, error_response = self.create_request(exchange.scope, BytesIO())
+                    response: Any = error_response if request is None else report_hang(request)
+                    return cast("HttpResponse", response)
         except asyncio.CancelledError:
             task.cancel()
             raise
         return await task
-
-    def _unavailable(self, exchange: Exchange) -> HttpResponse:
-        request, error_response = self.create_request(exchange.scope, BytesIO())
-        response: Any = error_response if request is None else report_hang(request)
-        return cast("HttpResponse", response)
 
     def _respond(self, exchange: Exchange) -> HttpResponse | None:
         """Return the response of Django, in a thread; None when it was streamed."""

@@ -49,7 +49,12 @@ class CheckedFile:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 if everything is valid, 1 if not, 2 for a wrong command line."""
     guard_terminal()
-    options = _parser().parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="failsoft", description=__doc__)
+    parser.add_argument("--version", action="version", version=VERSION)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (_add_verify, _add_parse, add_check, _add_mcp):
+        add(commands)
+    options = parser.parse_args(arguments)
     if isinstance(sys.stdout, TextIOWrapper):
         # An output that is not UTF-8, and names of files that are not, end no check.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -125,15 +130,6 @@ def parse_line(schema: AnswerSchema, line: Line) -> Line:
     answer = parse_answer(line["raw"], expected, line.get("finish_reason"))
     ignored = sorted(line.keys() - LINE_KEYS)
     return {**answer, "ignored": ignored} if ignored else answer
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="failsoft", description=__doc__)
-    parser.add_argument("--version", action="version", version=VERSION)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (_add_verify, _add_parse, add_check, _add_mcp):
-        add(commands)
-    return parser
 
 
 def _add_verify(commands: Any) -> None:  # noqa: ANN401 - argparse keeps its type private

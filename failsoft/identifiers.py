@@ -22,7 +22,10 @@ def uuid7(at: datetime, random_bits: bytes) -> UUID:
     randomness = int.from_bytes(random_bits[:RANDOM_BYTES], "big")
     high = randomness >> 68  # 12 bits
     low = randomness & ((1 << 62) - 1)
-    return UUID(int=_milliseconds(at) << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
+    milliseconds = (at - EPOCH) // timedelta(milliseconds=1)
+    if not 0 <= milliseconds <= MAX_MILLISECONDS:
+        raise ValueError("the time of an identifier must lie after 1970")
+    return UUID(int=milliseconds << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
 
 
 def read_uuid(text: str | None) -> UUID | None:
@@ -64,10 +67,3 @@ def time_of(identifier: UUID) -> datetime:
 def first_id(at: datetime) -> UUID:
     """Return the lowest UUIDv7 of the moment `at` (aware), as the start of a search."""
     return uuid7(at, bytes(RANDOM_BYTES))
-
-
-def _milliseconds(at: datetime) -> int:
-    milliseconds = (at - EPOCH) // timedelta(milliseconds=1)
-    if not 0 <= milliseconds <= MAX_MILLISECONDS:
-        raise ValueError("the time of an identifier must lie after 1970")
-    return milliseconds

@@ -75,7 +75,12 @@ def answer_line(line: bytes, number: int, answer: Answer, empty: Line) -> Line:
     line_id: object = None
     try:
         request = read_line(line)
-        line_id = _read_id(request)
+        try:
+            # NaN and infinities are not JSON.
+            json.dumps(request.get("id"), allow_nan=False)
+        except ValueError:
+            raise LineError('"id" is a JSON value', code="invalid_id") from None
+        line_id = request.get("id")
         return {"id": line_id, **answer(request)}
     except LineError as fault:
         error = {
@@ -120,16 +125,6 @@ def read_line(line: bytes) -> Line:
     if len(outermost) > len(value):
         raise LineError("a line must not repeat a key", code="duplicate_key")
     return value
-
-
-def _read_id(line: Line) -> object:
-    """Return the id, which must be serializable: NaN and infinities are not JSON."""
-    line_id = line.get("id")
-    try:
-        json.dumps(line_id, allow_nan=False)
-    except ValueError:
-        raise LineError('"id" is a JSON value', code="invalid_id") from None
-    return line_id
 
 
 def write_line(answer: Line) -> str:

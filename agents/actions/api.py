@@ -84,16 +84,13 @@ class EntriesView(KeyedView):
         choices = read_choices(params, CHOICES)
         entries = Entry.objects.of(project_of(request).pk).filter(**choices).by_importance()
         if params.get("cursor"):
-            entries = entries.after(_read_cursor(request, params["cursor"]))
+            of_project = Entry.objects.of(project_of(request).pk)
+            last = of_project.filter(pk=clean_text(params["cursor"])).first()
+            if last is None:
+                raise BadCursorError
+            entries = entries.after(last)
         limit = read_limit(params)
         rows = list(entries[: limit + 1])
         after = rows[limit - 1].pk if len(rows) > limit else None
         items = EntrySerializer(rows[:limit], many=True).data
         return Response({"items": items, "next": after})
-
-
-def _read_cursor(request: Request, text: str) -> Entry:
-    entry = Entry.objects.of(project_of(request).pk).filter(pk=clean_text(text)).first()
-    if entry is None:
-        raise BadCursorError
-    return entry

@@ -178,7 +178,11 @@ class _Shell:
         row.coerced = redact_json([item.model_dump() for item in parsed.coerced])
         if isinstance(parsed, Understood):
             return self._store_answer(row, parsed)
-        return self._store_invalid(row, parsed, written)
+        items: JSON = [item.model_dump() for item in parsed.errors]
+        known = self.goal.tools
+        unknown = [(name, nearest_tool(name, known)) for name in parsed.unknown_tools]
+        self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items, unknown)
+        return Invalid(Feedback(clean_text(written), parsed.error_type, parsed.errors))
 
     def _wait(self, row: Attempt, error: ProviderError | None) -> CallFailed | None:
         """Forget the attempt if the provider is worth a wait that the goal has time for.
@@ -248,13 +252,6 @@ class _Shell:
             (clean_text(name), next(iter(get_close_matches(name, tool_names, n=1)), None))
             for name in result.unknown_tools
         ]
-
-    def _store_invalid(self, row: Attempt, parsed: Misunderstood, text: str) -> Result:
-        items: JSON = [item.model_dump() for item in parsed.errors]
-        known = self.goal.tools
-        unknown = [(name, nearest_tool(name, known)) for name in parsed.unknown_tools]
-        self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items, unknown)
-        return Invalid(Feedback(clean_text(text), parsed.error_type, parsed.errors))
 
     def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:
         error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
@@ -337,18 +334,12 @@ def _degrade(walk: Walk, ending: Exhausted) -> None:
     )
     names = provider_name(walk.goal), model_name(walk.goal)
     walk.state = walk.state.degraded(walk.schema, ending.attempts, *names)
-    _keep_failed_calls(walk)
-
-
-def _keep_failed_calls(walk: Walk) -> None:
-    """Store why none of the last answer's calls could be applied."""
-    if walk.schema is not PlannerSchema.ACTIONS:
-        return
-    name = f"{CALLS}:{walk.goal.cycle}"
-    stored = working_store.get(walk.goal, name)
-    with transaction.atomic():
-        walk.claim.renew()
-        apply_actions(walk.goal, ParseResult.from_json(stored))
+    if walk.schema is PlannerSchema.ACTIONS:
+        # The goal shows why none of the last answer's calls could be applied.
+        stored = working_store.get(walk.goal, f"{CALLS}:{walk.goal.cycle}")
+        with transaction.atomic():
+            walk.claim.renew()
+            apply_actions(walk.goal, ParseResult.from_json(stored))
 
 
 def _use_stub(walk: Walk, attempts: int) -> None:

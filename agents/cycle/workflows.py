@@ -15,7 +15,7 @@ from failsoft.completion.loops import DecidedCheck, Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
 from failsoft.plans.contract import TaskStatus
 from failsoft.plans.execution import Seams, execute
-from plans.checks.checking import CheckedWork, CheckerFailedError, CheckOutcome, run_check
+from plans.checks.checking import CheckedWork, CheckerFailedError, run_check
 from plans.checks.workspaces import remove_workspace, workspace_of
 from plans.tools.registry import call_tool
 
@@ -111,16 +111,13 @@ class _WorkflowRun:
             failed = {"decision": None, "source": "none", "check_id": check_id, "reason": reason}
             self.result.decisions.append(failed)
             return NextMove(Move.FAIL, "checker_failed", reason)
-        self._note(checked, check_id)
-        iterations = self.result.cycle, self.workflow.request.max_iterations
-        return next_turn(check, self.findings, *iterations)
-
-    def _note(self, checked: CheckOutcome, check_id: str) -> None:
         verdict, shown = checked.verdict, checked.shown()
         self.findings.append(DecidedCheck(verdict.decision, verdict.fingerprints, shown["reason"]))
         self.feedback = "; ".join(shown["reasons"]) or shown["reason"] or shown["decision"]
         place = {"iteration": self.result.cycle, "check_id": check_id}
         self.result.decisions.append({**place, **shown})
+        iterations = self.result.cycle, self.workflow.request.max_iterations
+        return next_turn(check, self.findings, *iterations)
 
 
 def decision_line(decision: dict[str, Any]) -> str:

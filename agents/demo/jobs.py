@@ -22,19 +22,14 @@ def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
     """Enqueue loading or removing the demo data; return the running order if there is one."""
     with transaction.atomic():
         Project.objects.select_for_update().get(pk=project.pk)
-        _end_lost(project)
         at_work = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
+        lost = at_work.filter(at__lt=clock.now() - LOST)
+        lost.update(status=Status.FAILED, finished_at=DatabaseNow())
         if running := at_work.first():
             return running
         job = DemoOrder(project=project, verb=DemoOrder.Verb(verb))
         submit_job(job, by, TASK, f"demo.{verb}_ordered", project.slug)
     return job
-
-
-def _end_lost(project: Project) -> None:
-    running = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
-    lost = running.filter(at__lt=clock.now() - LOST)
-    lost.update(status=Status.FAILED, finished_at=DatabaseNow())
 
 
 def last_order(project: Project) -> DemoOrder | None:

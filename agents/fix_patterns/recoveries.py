@@ -273,17 +273,14 @@ class _Comparison:
         if before is not after:
             return _Difference(walked, FixChange.RETYPED, before, after)
         if isinstance(broken, dict) and isinstance(good, dict):
-            key = self._added_key(broken, good)
+            # The key of the schema that only the valid answer has; the one the error names first.
+            own = OWN_KEYS[self.recovery.schema]
+            added = [key for key in good if key in own and key not in broken]
+            missing = MISSING_KEYS.get(self.code)
+            key = missing if missing in added else next(iter(added), None)
             if key is not None:
                 return _key_difference((*walked, key), _NOTHING, good[key])
         return _Difference(walked, FixChange.REPLACED, before, after)
-
-    def _added_key(self, broken: dict[str, Any], good: dict[str, Any]) -> str | None:
-        """Return the schema key that only the valid answer has; the one the error names first."""
-        own = OWN_KEYS[self.recovery.schema]
-        added = [key for key in good if key in own and key not in broken]
-        missing = MISSING_KEYS.get(self.code)
-        return missing if missing in added else next(iter(added), None)
 
 
 def _key_difference(parts: tuple[str, ...], broken: object, good: object) -> _Difference:

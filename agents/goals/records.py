@@ -157,6 +157,10 @@ def goal_record(goal: Goal) -> dict[str, Any]:
     runs = list(runs_of(goal))
     last = runs[-1] if runs else None
     state = {name: getattr(goal, name) for name in STATE_FIELDS}
+    newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
+    events = list(newest_first.order_by("occurred_at", "event_id"))
+    payloads = payloads_of(events)
+    items = (describe_event(event, payloads.get(event.event_id)) for event in events)
     return {
         **goal_summary(goal),
         **state,
@@ -168,7 +172,9 @@ def goal_record(goal: Goal) -> dict[str, Any]:
         "budget": {key: goal.budget[key] for key in BUDGET_FIELDS if key in goal.budget},
         "max_iterations": goal.max_iterations,
         "attempts": [_row_record(row) for row in goal.attempts.order_by("cycle", "pk")],
-        "events": _events(goal),
+        "events": [
+            item | {name: str(item[name]) for name in AS_TEXT if name in item} for item in items
+        ],
         "plan": last.payload if last else None,
         "results": results_of(last) if last else [],
         "runs": [_run(run) for run in runs],
@@ -259,11 +265,3 @@ def _row_record(row: Attempt | CompletionCheck) -> dict[str, Any]:
     names = [field.name for field in row._meta.concrete_fields if field.name not in _OMITTED]
     values = {name: getattr(row, name) for name in names}
     return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in values.items()}
-
-
-def _events(goal: Goal) -> list[dict[str, Any]]:
-    newest_first = events_of(goal.project_id).filter(correlation_id=goal.correlation_id)
-    events = list(newest_first.order_by("occurred_at", "event_id"))
-    payloads = payloads_of(events)
-    items = (describe_event(event, payloads.get(event.event_id)) for event in events)
-    return [item | {name: str(item[name]) for name in AS_TEXT if name in item} for item in items]

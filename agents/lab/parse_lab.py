@@ -77,7 +77,12 @@ def read_answer(
     if target.toolset is not None:
         return _read_calls(recovered, target.toolset)
     if target.schema is not None:
-        return _check(recovered, target.schema)
+        try:
+            errors = faults_of(recovered, target.schema)
+        except OverBudgetError as error:
+            errors = (ValidationErrorItem(path="", code="too_large", message=str(error)),)
+        bad = ParseErrorType.SCHEMA_INVALID if errors else None
+        return Reading(bad, recovered.value, errors, recovered.repairs)
     if target.judge is None:
         return Reading(None, recovered.value, (), recovered.repairs)
     judged = target.judge.judge(recovered, is_lenient=settings.is_lenient)
@@ -88,15 +93,6 @@ def read_answer(
         recovered.repairs,
         judged.coerced,
     )
-
-
-def _check(recovered: Recovered, schema: CompiledSchema) -> Reading:
-    try:
-        errors = faults_of(recovered, schema)
-    except OverBudgetError as error:
-        errors = (ValidationErrorItem(path="", code="too_large", message=str(error)),)
-    bad = ParseErrorType.SCHEMA_INVALID if errors else None
-    return Reading(bad, recovered.value, errors, recovered.repairs)
 
 
 def _read_calls(recovered: Recovered, toolset: Toolset) -> Reading:

@@ -155,7 +155,11 @@ def carry_out(order_id: int) -> None:
     job.refresh_from_db(fields=("goals", "runs", "events"))
     purged = Purged(job.goals, job.runs, job.events)
     if job.deletes_project:
-        _delete_project(job.project, purged)
+        project = job.project
+        details = {"project": project.pk, **asdict(purged)}
+        with transaction.atomic():
+            if project.delete()[0]:
+                note(None, "a worker", "project.deleted", project.slug, details)
     else:
         _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
 
@@ -188,10 +192,3 @@ def _enqueue(job: PurgeOrder, delay: timedelta = timedelta(0)) -> None:
 
 def _finish(job: PurgeOrder, status: str, **counts: int) -> None:
     finish_job(job, status, f"purge.{status}", job.correlation_id or "everything", **counts)
-
-
-def _delete_project(project: Project, purged: Purged) -> None:
-    details = {"project": project.pk, **asdict(purged)}
-    with transaction.atomic():
-        if project.delete()[0]:
-            note(None, "a worker", "project.deleted", project.slug, details)

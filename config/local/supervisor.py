@@ -222,13 +222,28 @@ class Supervisor:
         """Restart parts that died, and truncate long logs."""
         for running in self.running:
             self._check_part(running)
-            self._bound_log(self._log(running.part))
+            path = self._log(running.part)
+            # The part keeps its file open in append mode, so it is copied, then emptied.
+            if path.exists() and path.stat().st_size > LOG_LIMIT_BYTES:
+                copy = path.with_suffix(".log.1")
+                try:
+                    copy.write_bytes(path.read_bytes())
+                except OSError:  # on a full disk the room counts for more
+                    copy.unlink(missing_ok=True)
+                with path.open("r+b") as file:
+                    file.truncate(0)
 
     def _check_part(self, running: Running) -> None:
         now = time.monotonic()
         if running.restart_at:
             if now >= running.restart_at:
-                self._restart(running, now)
+                running.started, running.restart_at = now, 0.0
+                try:
+                    running.part.before()
+                    running.process = self._spawn(running.part)
+                except (OSError, PostgresError, BinaryMissingError) as error:
+                    running.restart_at = now + LONGEST_BACK_OFF_SECONDS
+                    print_line(f"failsoft: {running.part.name} cannot start: {error}")
         elif running.process.poll() is not None:
             end_group(running.process)  # its children must not run alongside the new process
             if now - running.started > STEADY_SECONDS:
@@ -238,26 +253,6 @@ class Supervisor:
             running.failures += 1
             code = running.process.returncode
             print_line(f"failsoft: {running.part.name} ended ({code}); it starts again")
-
-    def _restart(self, running: Running, now: float) -> None:
-        running.started, running.restart_at = now, 0.0
-        try:
-            running.part.before()
-            running.process = self._spawn(running.part)
-        except (OSError, PostgresError, BinaryMissingError) as error:
-            running.restart_at = now + LONGEST_BACK_OFF_SECONDS
-            print_line(f"failsoft: {running.part.name} cannot start: {error}")
-
-    def _bound_log(self, path: Path) -> None:
-        # The part keeps its file open in append mode, so it is copied, then emptied.
-        if path.exists() and path.stat().st_size > LOG_LIMIT_BYTES:
-            copy = path.with_suffix(".log.1")
-            try:
-                copy.write_bytes(path.read_bytes())
-            except OSError:  # on a full disk the room counts for more
-                copy.unlink(missing_ok=True)
-            with path.open("r+b") as file:
-                file.truncate(0)
 
     # Stopping
 

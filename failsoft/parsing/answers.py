@@ -173,7 +173,12 @@ def _recover(text: str, finish_reason: str | None) -> Recovered | RefusedAnswer:
     except ParseFault as fault:
         if ending in CUT:
             fault = cut_off(fault.offset, fault.expected)
-        return _refuse(text, fault)
+        line, column = line_and_column(text, fault.offset)
+        shown_line = excerpt(text, fault.offset)
+        cause = fault.cause or fault.error_type
+        return RefusedAnswer(
+            fault.error_type, line, column, fault.expected, shown_line, cause.value
+        )
     return Recovered(value, text, ledger.repairs(text))
 
 
@@ -332,10 +337,3 @@ def _is_bare_string(text: str) -> bool:
         except ValueError:
             return False
     return not isinstance(inner, str) or _HOLDS_DOCUMENT.match(inner) is None
-
-
-def _refuse(text: str, fault: ParseFault) -> RefusedAnswer:
-    line, column = line_and_column(text, fault.offset)
-    shown_line = excerpt(text, fault.offset)
-    cause = fault.cause or fault.error_type
-    return RefusedAnswer(fault.error_type, line, column, fault.expected, shown_line, cause.value)

@@ -67,7 +67,11 @@ def read_asides(text: str, asides: list[Span], trace: Trace | None) -> list[Cand
     for start, end in asides[:MAX_ASIDES]:
         if text[start:end] == _STREAM_END:
             continue
-        is_isolated = _is_isolated(text, start, end)
+        is_isolated = (
+            _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
+            and text[max(0, start - 80) : start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
+            and _BEHIND_ASIDE.match(text, end) is not None
+        )
         try:
             candidate = read_candidate(text, start, trace)
         except ParseFault:
@@ -80,15 +84,6 @@ def read_asides(text: str, asides: list[Span], trace: Trace | None) -> list[Cand
         ):
             candidates.append(candidate)
     return candidates
-
-
-def _is_isolated(text: str, start: int, end: int) -> bool:
-    """Whether brackets follow a colon or begin a line, and end their line."""
-    return (
-        _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
-        and text[max(0, start - 80) : start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
-        and _BEHIND_ASIDE.match(text, end) is not None
-    )
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:

@@ -198,11 +198,17 @@ class _Search:
         """Take a call or a block of thinking; return the offset behind it."""
         start, end = mark.span()
         if mark.lastgroup == "call":
-            return self._take_call(start)
+            call = calls.read_call(self.text, start, self._read_object)
+            self.calls.append(Candidate(call.value, start, call.end, call.ledger))
+            return call.end
         if thinking.is_quoted(self.text, start, self._begin):
             return end
         if mark.lastgroup == "end":
-            return self._take_end(start, end)
+            if not (self.candidates or self.calls) or _BLANK.fullmatch(self.text, end):
+                return end
+            # The turn that holds an answer ends here: what follows is left.
+            self.beyond.append((start, len(self.text)))
+            return len(self.text)
         if thinking.is_closing(mark):
             self._forget(end)
             return end
@@ -212,18 +218,6 @@ class _Search:
         self.thinking.append((start, block_end))
         self._begin = block_end
         return block_end
-
-    def _take_end(self, start: int, end: int) -> int:
-        """Leave what follows the end of the turn that holds an answer."""
-        if not (self.candidates or self.calls) or _BLANK.fullmatch(self.text, end):
-            return end
-        self.beyond.append((start, len(self.text)))
-        return len(self.text)
-
-    def _take_call(self, start: int) -> int:
-        call = calls.read_call(self.text, start, self._read_object)
-        self.calls.append(Candidate(call.value, start, call.end, call.ledger))
-        return call.end
 
     def _read_object(self, at: int) -> tuple[Any, int, RepairLedger]:
         read = read_candidate(self.text, at, None, self._begin)

@@ -50,16 +50,13 @@ class Grammar(Closers):
             value, end = self._read_container(at, char)
         except ParseFault as fault:
             raise self.ledger.moved_to_cause(fault) from None
-        self._refuse_open_quote(at, end)
-        if self._trace is not None:
-            self._trace.root = value
-        return value, end
-
-    def _refuse_open_quote(self, at: int, end: int) -> None:
-        """Refuse `"press "}" to close"`: the closer may be inside the last string."""
+        # In `"press "}" to close"`, the closer may be inside the last string.
         quote = self.quote_before(end)
         if quote > at and self.text[at - 1 : at] != self.text[end : end + 1]:
             raise caused(quote, RefusalCause.UNESCAPED_QUOTE)
+        if self._trace is not None:
+            self._trace.root = value
+        return value, end
 
     def _read_container(self, at: int, char: str) -> tuple[Any, int]:
         if char != "{":
@@ -80,7 +77,10 @@ class Grammar(Closers):
             value_at = pos
             value, pos, mark = self._next_member(pos)
             if key in members:
-                self._repeat(key_at, members[key], value)
+                if not same(members[key], value):
+                    expected = "every key once; this one was already given another value"
+                    raise ParseFault(key_at, expected, ParseErrorType.DUPLICATE_KEY)
+                self.ledger.note(key_at, "duplicate_key")
             members[key] = value
             places[key] = key_at, value_at
             comma = self._comma_before(pos)
@@ -201,12 +201,6 @@ class Grammar(Closers):
         if comma >= 0:
             self.ledger.note(comma, "trailing_comma")
         return at + 1
-
-    def _repeat(self, at: int, before: object, now: object) -> None:
-        if not same(before, now):
-            expected = "every key once; this one was already given another value"
-            raise ParseFault(at, expected, ParseErrorType.DUPLICATE_KEY)
-        self.ledger.note(at, "duplicate_key")
 
     def _note_sequence(self, at: int, opener: str, items: list[Any], commas: list[int]) -> None:
         if opener == "(" and len(items) == 1 and not commas:

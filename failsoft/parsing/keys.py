@@ -150,8 +150,10 @@ class Bare(Keys):
         if match is None:
             raise unreadable(at, _EXPECTED_VALUE)
         end, scalar = match.end(), read_scalar(match[0])
-        if match[0].strip(".…"):
-            self._refuse_cut(end, scalar)
+        is_open = scalar is None or scalar.is_word or scalar.is_number
+        if is_open and end >= self.length and match[0].strip(".…"):
+            # A number or a word at the end of the text may be truncated.
+            raise cut_off(self.length, "the rest of this value")
         if scalar is None or self.text[end : end + 1] == ":":
             raise self._not_a_value(at, match[0], scalar)
         if scalar.is_number:
@@ -173,11 +175,6 @@ class Bare(Keys):
         if token is None or scalar is None or scalar.is_word:
             return False
         return self.glance(token.end())[1] in (",", "}")
-
-    def _refuse_cut(self, end: int, scalar: Scalar | None) -> None:
-        """Refuse a number or a word at the end of the text: it may be truncated."""
-        if end >= self.length and (scalar is None or scalar.is_word or scalar.is_number):
-            raise cut_off(self.length, "the rest of this value")
 
     def _not_a_value(self, at: int, token: str, scalar: Scalar | None) -> ParseFault:
         forms = _FORMS if scalar is None else _FORMS[-1:]

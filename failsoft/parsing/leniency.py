@@ -148,7 +148,11 @@ def _read(
         matches = [name for name in _EXPECTED.findall(expected) if name.lower() == value.lower()]
         return (matches[0], "letter_case") if len(matches) == 1 and matches[0] != value else None
     if kind == "list_type":
-        return _read_list(value)
+        if value is None:
+            return [], "null_for_list"
+        if isinstance(value, str | int | float):
+            return [value], "scalar_for_list"
+        return None
     if kind in ("dict_type", "model_type", "model_attributes_type", "dataclass_type"):
         document = read_document(value)
         if document is None or document.repairs or not isinstance(document.value, dict):
@@ -160,14 +164,6 @@ def _read(
         return None if number is None else (number, name)
     if kind == "string_type" and is_plain_integer(value) and _is_id(path):
         return str(value), "integer_id"
-    return None
-
-
-def _read_list(value: object) -> tuple[list[Any], str] | None:
-    if value is None:
-        return [], "null_for_list"
-    if isinstance(value, str | int | float):
-        return [value], "scalar_for_list"
     return None
 
 

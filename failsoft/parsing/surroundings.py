@@ -173,16 +173,12 @@ def note_surroundings(text: str, start: int, end: int, ledger: RepairLedger) -> 
     if text.startswith("\ufeff"):
         ledger.note(0, "byte_order_mark")
     if not ledger.has(*AROUND):
-        _note_stray_marks(text, start, end, ledger)
-
-
-def _note_stray_marks(text: str, start: int, end: int, ledger: RepairLedger) -> None:
-    """Record a semicolon, a quote or an odd space next to the answer."""
-    for part, offset in ((text[:start], 0), (text[end:], end)):
-        stray = part.strip(" \t\r\n")
-        if stray:
-            at = offset + part.index(stray[0])
-            ledger.note(at, "prose" if stray.strip() else "no_break_space")
+        # A semicolon, a quote or an odd space next to the answer.
+        for part, offset in ((text[:start], 0), (text[end:], end)):
+            stray = part.strip(" \t\r\n")
+            if stray:
+                at = offset + part.index(stray[0])
+                ledger.note(at, "prose" if stray.strip() else "no_break_space")
 
 
 def _note_and_blank(part: str, offset: int, ledger: RepairLedger) -> str:

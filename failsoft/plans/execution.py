@@ -156,7 +156,11 @@ def _call(
     try:
         args = _fill_in(plan, step, outputs)
         raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
-        return Executed(_succeed(step, raw, seams), raw)
+        # An empty output needs no redaction.
+        output = fit_output(seams.redact_json(raw)) if raw else raw
+        reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
+        result = StepResult(step.step_id, step.tool, ok=True, reason=reason, output=output)
+        return Executed(result, raw)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - no error of a tool stops the plan
         reason, text = _explain_failure(step, error)
         return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
@@ -231,13 +235,6 @@ def _explain_skip(plan: ResolvedPlan, progress: Progress, blocker: int) -> str:
         return f"dependency_failed: {name} ({code})"
     cause = quote(plan.steps[root].step_id)
     return f"dependency_skipped: {name}; root cause {cause} ({code})"
-
-
-def _succeed(step: PlannedStep, raw: JsonValue, seams: Seams) -> StepResult:
-    # An empty output needs no redaction.
-    output = fit_output(seams.redact_json(raw)) if raw else raw
-    reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
-    return StepResult(step_id=step.step_id, tool=step.tool, ok=True, reason=reason, output=output)
 
 
 def _fail(step: PlannedStep, reason: str, error: str) -> StepResult:

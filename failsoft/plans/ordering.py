@@ -241,13 +241,7 @@ def _groups(dependencies: _Graph, among: set[int]) -> dict[int, int]:
                     break
                 low[index] = min(low[index], low[other])
             if not has_descended and low[index] == discovery_of[index]:
-                _close(index, open_indices, group_of)
+                while (member := open_indices.pop()) != index:
+                    group_of[member] = index
+                group_of[index] = index
     return group_of
-
-
-def _close(root: int, open_indices: list[int], group_of: dict[int, int]) -> None:
-    while True:
-        index = open_indices.pop()
-        group_of[index] = root
-        if index == root:
-            return

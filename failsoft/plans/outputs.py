@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -49,8 +49,10 @@ class _Copy:
 
     def copy(self, value: Any, depth: int) -> JsonValue:  # noqa: ANN401 - any tool's answer
         self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            self._refuse(depth)
+        if depth > MAX_DEPTH:
+            raise UnusableOutputError(f"expected at most {MAX_DEPTH} levels")
+        if self._nodes > MAX_NODES:
+            raise UnusableOutputError(f"expected at most {MAX_NODES} values")
         if isinstance(value, str):
             return self._copy_text(value)
         if value is None or isinstance(value, bool):
@@ -62,11 +64,6 @@ class _Copy:
         if isinstance(value, list | tuple):
             return [self.copy(item, depth + 1) for item in value]
         raise UnusableOutputError(f"expected JSON, got {kind_of(value)}")
-
-    def _refuse(self, depth: int) -> NoReturn:
-        if depth > MAX_DEPTH:
-            raise UnusableOutputError(f"expected at most {MAX_DEPTH} levels")
-        raise UnusableOutputError(f"expected at most {MAX_NODES} values")
 
     def _copy_text(self, text: str) -> str:
         self._size += len(text)

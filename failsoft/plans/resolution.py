@@ -131,6 +131,7 @@ class _Resolver:
     def _plan(self, index: int) -> PlannedStep:
         call, args = self.calls[index]
         title = self.steps[index].get("title")
+        unresolved = None if self._is_resolved(index) else self._find_unresolved(index)
         return PlannedStep(
             index=index,
             step_id=self.names[index],
@@ -139,7 +140,7 @@ class _Resolver:
             call=call,
             args=args,
             dependencies=tuple(self.edges[index]),
-            defect=self._find_defect(index),
+            defect=unresolved or self._find_cycle(index) or self._find_malformed(index),
             has_dollar=self.has_dollar[index],
         )
 
@@ -148,10 +149,6 @@ class _Resolver:
         if shown is None:
             shown = self.shown[text] = self.redact(clean_text(text))
         return shown
-
-    def _find_defect(self, index: int) -> Defect | None:
-        unresolved = None if self._is_resolved(index) else self._find_unresolved(index)
-        return unresolved or self._find_cycle(index) or self._find_malformed(index)
 
     def _is_resolved(self, index: int) -> bool:
         """Whether every dependency is a declared other step: the fast path."""

@@ -65,7 +65,9 @@ def _escaped_forms(value: str) -> Iterable[str]:
     raw = value.encode("utf-8", "surrogatepass")
     url = quote(raw, safe="")
     yield from (value, once, plain, json.dumps(once)[1:-1], json.dumps(plain)[1:-1])
-    yield from (url, _lower_escapes(url), quote(url, safe=""), quote_plus(raw))
+    head, *rest = url.split("%")
+    lower = head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
+    yield from (url, lower, quote(url, safe=""), quote_plus(raw))
     yield from (quote(raw), quote(quote(raw)))
     yield from (html.escape(value), html.escape(value, quote=False))
     yield from (html.escape(html.escape(value)), value.replace("/", "\\/"))
@@ -93,11 +95,6 @@ def _char_escapes(value: str, raw: bytes) -> Iterator[str]:
     for form in ("\\x{:02x}", "\\x{:02X}", "\\{:03o}", "%{:02X}", "%{:02x}"):
         yield "".join(form.format(byte) for byte in raw)
     yield "\u200b".join(value)
-
-
-def _lower_escapes(url: str) -> str:
-    head, *rest = url.split("%")
-    return head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
 
 
 def _base64(raw: bytes) -> Iterator[bytes]:

@@ -239,14 +239,15 @@ def normalise(text: str, *, with_names: bool = True) -> bytes:
 @lru_cache(maxsize=8192)
 def _decode(escape: bytes) -> bytes:
     first = escape[:1]
-    if first == b"\0":
-        return b""
-    if first == b"=":
+    if first in (b"\0", b"="):
         return b""
     if first == b"%":
         return _to_ascii(int(escape[-2:], 16))
     if first == b"&":
-        return _decode_entity(escape)
+        text = escape.decode("ascii")
+        for _ in range(4):
+            text = unescape(text)
+        return _to_ascii(ord(text)) if len(text) == 1 else b"?"
     if len(escape) > LONGEST_SIGN and first == b"\\":
         digits = escape.translate(None, b"\\u").decode().lower()
         if digits in ESCAPED_NAMES:
@@ -259,13 +260,6 @@ def _decode(escape: bytes) -> bytes:
     if escape[-3:].isdigit():
         return _to_ascii(int(escape[-3:], 8))
     return PLAIN_ESCAPES.get(escape[-1:], escape[-1:])
-
-
-def _decode_entity(entity: bytes) -> bytes:
-    text = entity.decode("ascii")
-    for _ in range(4):
-        text = unescape(text)
-    return _to_ascii(ord(text)) if len(text) == 1 else b"?"
 
 
 def _to_ascii(code: int) -> bytes:

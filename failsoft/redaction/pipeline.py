@@ -49,19 +49,17 @@ def merge(findings: Sequence[Finding], markers: list[Span]) -> list[tuple[int, i
     if len(findings) == 1 and not markers:
         return [findings[0][:3]]
     starts = [opening for opening, _ in markers]
-    widened = (_widen(finding, markers, starts) for finding in findings)
+    widened = filter(None, (_widen(finding, markers, starts) for finding in findings))
     merged: list[Finding] = []
-    for start, end, kind, rank in sorted(filter(None, widened), key=_place):
+    for start, end, kind, rank in sorted(
+        widened, key=lambda found: (found[0], -found[1], found[3])
+    ):
         if merged and start < merged[-1][1]:
             first, last, old, best = merged[-1]
             merged[-1] = (first, max(end, last), *((kind, rank) if rank < best else (old, best)))
         else:
             merged.append((start, end, kind, rank))
     return [(start, end, kind) for start, end, kind, _ in merged]
-
-
-def _place(finding: Finding) -> tuple[int, int, int]:
-    return finding[0], -finding[1], finding[3]
 
 
 def _widen(finding: Finding, markers: list[Span], starts: list[int]) -> Finding | None:

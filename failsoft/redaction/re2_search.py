@@ -129,14 +129,11 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - the binding has no t
     try:
         compiled = re2.compile(pattern.encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise BadPatternError(_message_of(error)) from error
+        message = error.args[0] if error.args else error
+        text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+        raise BadPatternError(text) from error
     if compiled.programsize > MOST_PROGRAM:
         raise BadPatternError("pattern too large")
     if compiled.search(b"") is not None:
         raise BadPatternError("the pattern matches the empty text")
     return compiled
-
-
-def _message_of(error: Exception) -> str:
-    message = error.args[0] if error.args else error
-    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)

@@ -244,15 +244,12 @@ def _count(circuit: Circuit, verdict: CallVerdict, now: datetime) -> Circuit:
     in_row = circuit.faults_in_row + 1 if failed else 0
     if circuit.kind is BreakerKind.QUALITY:
         return replace(circuit, faults_in_row=in_row)
-    window = _with_call(circuit.window, int(now.timestamp()), failed)
-    return replace(circuit, faults_in_row=in_row, window=window)
-
-
-def _with_call(window: tuple[Second, ...], second: int, failed: bool) -> tuple[Second, ...]:
-    seconds = {item.at: item for item in window if -WINDOW_SECONDS < item.at - second <= 0}
+    second = int(now.timestamp())
+    seconds = {item.at: item for item in circuit.window if -WINDOW_SECONDS < item.at - second <= 0}
     current = seconds.get(second, Second(second, 0, 0))
     seconds[second] = Second(second, current.calls + 1, current.faults + failed)
-    return tuple(seconds[at] for at in sorted(seconds))
+    window = tuple(seconds[at] for at in sorted(seconds))
+    return replace(circuit, faults_in_row=in_row, window=window)
 
 
 def _cause_to_open(circuit: Circuit, policy: BreakerPolicy) -> TransitionCause | None:

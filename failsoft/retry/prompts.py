@@ -186,18 +186,27 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
     is_initial = attempt.feedback is None and not attempt.simplified
     hints = request.hints if is_initial else ()
     tools = tools_for(request, attempt)
+    tools_title = TOOLS_OF_OTHERS if any(tool.is_foreign for tool in tools) else "Tools:"
+    forms = (SIMPLE_FORMS if attempt.simplified else FORMS)[request.schema]
+    # Tool calls are requested as text where there are no native ones.
+    is_native = attempt.output_mode is OutputMode.TOOLS
+    writes_calls = request.schema is PlannerSchema.ACTIONS and not is_native
+    optional = [
+        item for item in request.optional_constraints if item not in attempt.dropped_constraints
+    ]
+    lines = [*request.constraints, *optional]
     blocks = [
         f"Goal:\n{fenced(request.goal, MAX_GOAL_CHARACTERS)}",
-        _constraints_block(request, attempt),
+        _list_block("Constraints:", lines, MAX_CONSTRAINTS_CHARACTERS),
         _list_block("So far:", request.context, MAX_CONTEXT_CHARACTERS, latest=True),
         _list_block("What exists:", request.things, MAX_THINGS_CHARACTERS),
-        _list_block(_tools_title(tools), [describe_tool(tool) for tool in tools], 20_000),
-        "\n".join(_forms(request.schema, attempt)),
+        _list_block(tools_title, [describe_tool(tool) for tool in tools], 20_000),
+        "\n".join((*forms, WRITTEN_CALLS) if writes_calls else forms),
         _list_block(
             "Learned from earlier answers:", [hint.text for hint in hints], MAX_HINTS_CHARACTERS
         ),
         feedback,
-        "" if feedback else _ask(request.schema, attempt),
+        "" if feedback else _JSON_ONLY if writes_calls else ASK[request.schema],
     ]
     return Prompt(
         SYSTEM[request.schema],
@@ -205,20 +214,6 @@ def build_prompt(request: Request, attempt: PlannedAttempt) -> Prompt:
         feedback,
         tuple(hint.pattern_id for hint in hints),
     )
-
-
-def _forms(schema: PlannerSchema, attempt: PlannedAttempt) -> tuple[str, ...]:
-    forms = (SIMPLE_FORMS if attempt.simplified else FORMS)[schema]
-    return (*forms, WRITTEN_CALLS) if _writes_calls(schema, attempt) else forms
-
-
-def _ask(schema: PlannerSchema, attempt: PlannedAttempt) -> str:
-    return _JSON_ONLY if _writes_calls(schema, attempt) else ASK[schema]
-
-
-def _writes_calls(schema: PlannerSchema, attempt: PlannedAttempt) -> bool:
-    """Whether tool calls are requested as text, without native tool calls."""
-    return schema is PlannerSchema.ACTIONS and attempt.output_mode is not OutputMode.TOOLS
 
 
 def tools_for(request: Request, attempt: PlannedAttempt) -> tuple[ToolOffer, ...]:
@@ -233,10 +228,6 @@ def tools_for(request: Request, attempt: PlannedAttempt) -> tuple[ToolOffer, ...
         tool for tool in request.tools if tool.is_basic and (has_address or not tool.needs_address)
     )
     return basic or request.tools
-
-
-def _tools_title(tools: Sequence[ToolOffer]) -> str:
-    return TOOLS_OF_OTHERS if any(tool.is_foreign for tool in tools) else "Tools:"
 
 
 def describe_tool(tool: ToolOffer) -> str:
@@ -293,14 +284,6 @@ def describe_error(error: ValidationErrorItem) -> str:
     place = f"line {error.line} column {error.column}: " if error.line else ""
     path = f"{error.path}: " if error.path else ""
     return f"{place}{path}{one_line(error.message, 300)}"
-
-
-def _constraints_block(request: Request, attempt: PlannedAttempt) -> str:
-    optional = [
-        item for item in request.optional_constraints if item not in attempt.dropped_constraints
-    ]
-    lines = [*request.constraints, *optional]
-    return _list_block("Constraints:", lines, MAX_CONSTRAINTS_CHARACTERS)
 
 
 def _list_block(title: str, lines: Sequence[str], limit: int, *, latest: bool = False) -> str:

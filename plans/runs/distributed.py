@@ -12,7 +12,7 @@ There is no chord and no result backend: a message is a hint, the rows decide.
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import structlog
@@ -76,7 +76,9 @@ def execute_steps(run: Run, positions: Sequence[int]) -> None:
     except working_store.UNREADABLE:
         _settle_ready(run)
         return
-    claimed = _claim(run, positions)
+    claims = {"positions": list(positions), "lease": lease(), "most": MAX_STARTS}
+    rows = execute("claim_steps", {"run": run.pk, **claims}) if positions else []
+    claimed = sorted(HeldStep(*row) for row in rows)
     if claimed:
         _Message(run, plan, claimed).execute_all()
     if len(claimed) < len(positions) or not positions:
@@ -88,14 +90,6 @@ def _settle_ready(run: Run, plan: ResolvedPlan | None = None) -> None:
     with settling(run.pk, plan) as settlement:
         if settlement is not None and settlement.stopped is not None:
             settlement.settle_ready()
-
-
-def _claim(run: Run, positions: Sequence[int]) -> list[HeldStep]:
-    if not positions:
-        return []
-    params = {"lease": lease(), "most": MAX_STARTS}
-    rows = execute("claim_steps", {"run": run.pk, "positions": list(positions), **params})
-    return sorted(HeldStep(*row) for row in rows)
 
 
 class _Message:
@@ -112,7 +106,9 @@ class _Message:
         """Execute and settle the steps; give back those that exceed the time of a message."""
         give_back_at = time.monotonic() + _SLICE_SECONDS
         settle_at = time.monotonic() + _SETTLE_SECONDS
-        with self._kept_alive():
+        # Renews the leases of the steps, and watches for a cancellation of the run.
+        beating = kept_alive(min(2.0, lease().total_seconds() / 10), self._beat)
+        with nullcontext() if connection.in_atomic_block else beating:
             outputs = self._read_outputs()
             for step in list(self.pending.values()):
                 self.done[step.position] = self._execute(step, outputs), step.token
@@ -124,12 +120,10 @@ class _Message:
                     break
             self._settle()
             if self.pending:
-                self._give_back()
-
-    def _give_back(self) -> None:
-        with settling(self.run.pk, self.plan) as settlement:
-            if settlement is not None:
-                settlement.give_back({step.position: step.token for step in self.pending.values()})
+                tokens = {step.position: step.token for step in self.pending.values()}
+                with settling(self.run.pk, self.plan) as settlement:
+                    if settlement is not None:
+                        settlement.give_back(tokens)
 
     def _settle(self) -> None:
         if not self.done:
@@ -166,12 +160,6 @@ class _Message:
         names = [f"{OUTPUT_PREFIX}{index}" for index in referenced]
         stored = working_store.get_named(self.run, names)
         return {int(name.removeprefix(OUTPUT_PREFIX)): output for name, output in stored.items()}
-
-    def _kept_alive(self) -> AbstractContextManager[None]:
-        """Renew the leases of the steps, and watch for a cancellation of the run."""
-        if connection.in_atomic_block:
-            return nullcontext()
-        return kept_alive(min(2.0, lease().total_seconds() / 10), self._beat)
 
     def _beat(self) -> None:
         pending = list(self.pending.values())

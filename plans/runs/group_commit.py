@@ -246,7 +246,9 @@ class GroupCommit:
         if self._is_idle:
             self._wake()
         elif len(self._queue) > _MOST_QUEUED:
-            self._wait_for_room()
+            with self._drained:
+                while len(self._queue) > _MOST_QUEUED and self._failure is None:
+                    self._drained.wait()
 
     def put_now(self, index: int, row: StoredRow) -> None:
         """Store a row and all before it; return when they are durable."""
@@ -279,11 +281,6 @@ class GroupCommit:
             self._is_idle = False
             self._changed.notify()
 
-    def _wait_for_room(self) -> None:
-        with self._drained:
-            while len(self._queue) > _MOST_QUEUED and self._failure is None:
-                self._drained.wait()
-
     def _check(self) -> None:
         if self._failure is not None:
             raise self._failure
@@ -295,7 +292,8 @@ class GroupCommit:
                 with self._committing:
                     self._commit_queued()
         except BaseException as error:  # noqa: BLE001 - raised again where rows are put
-            self._fail(error)
+            self._failure = error
+            self._release(list(self._queue))
 
     def _gather(self) -> bool:
         """Wait until rows are due or the lease has to be renewed; return False at the end."""
@@ -346,10 +344,6 @@ class GroupCommit:
                 entry.stored.set()
         with self._drained:
             self._drained.notify_all()
-
-    def _fail(self, error: BaseException) -> None:
-        self._failure = error
-        self._release(list(self._queue))
 
 
 def open_commit(claim: RunClaim) -> DirectCommit | GroupCommit:

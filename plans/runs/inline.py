@@ -77,7 +77,9 @@ class Crew:
         try:
             self._take_part()
         except BaseException as error:  # noqa: BLE001 - a time limit during the wait
-            self._fail(error)
+            with self._lock:
+                self._failure = self._failure or error
+                self._changed.notify_all()
         for helper in self._helpers:
             helper.result()
         if self._failure is not None:
@@ -107,24 +109,15 @@ class Crew:
                 return None
             index = self._frontier.take()
             self._busy += 1
-            if self._frontier and not self._waiting:
-                self._add_helper()
+            if self._frontier and not self._waiting and len(self._helpers) < self._limit - 1:
+                self._helpers.append(crew_threads.submit(self._help))
             return index
-
-    def _add_helper(self) -> None:
-        if len(self._helpers) < self._limit - 1:
-            self._helpers.append(crew_threads.submit(self._help))
 
     def _help(self) -> None:
         try:
             self._take_part()
         finally:
             connections.close_all()
-
-    def _fail(self, error: BaseException) -> None:
-        with self._lock:
-            self._failure = self._failure or error
-            self._changed.notify_all()
 
     def _note_end(self, index: int, error: BaseException | None) -> None:
         self._busy -= 1
@@ -171,7 +164,10 @@ class InlineRun:
 
     def go_on(self) -> None:
         """Run the steps without a result; end the run, or queue it for another slice."""
-        self._read_outputs()
+        if self.progress.results:
+            stored = working_store.get_all(self.run, OUTPUT_PREFIX)
+            for name, output in stored.items():
+                self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
         frontier = self._frontier()
         self._work(frontier)
         self._close(is_over=not frontier)
@@ -226,16 +222,15 @@ class InlineRun:
     def _close(self, *, is_over: bool) -> None:
         self.commit.close()
         if is_over:
-            self._end()
+            columns = end_columns(self.plan, self.progress)
+            with transaction.atomic():
+                self.claim.release(**columns)
+                settle_end(self.run)
+            report_end(self.run, columns)
         else:
-            self._give_back()
-
-    def _read_outputs(self) -> None:
-        if not self.progress.results:
-            return
-        stored = working_store.get_all(self.run, OUTPUT_PREFIX)
-        for name, output in stored.items():
-            self.outputs[int(name.removeprefix(OUTPUT_PREFIX))] = output
+            with transaction.atomic():
+                self.claim.renew(state=Run.State.QUEUED, starts=0)
+                enqueue_run(self.run)
 
     def _perform(self, index: int) -> None:
         began_at = time.monotonic()
@@ -303,15 +298,3 @@ class InlineRun:
                 self.commit.put(index, row, {f"{OUTPUT_PREFIX}{index}": raw})
                 return
         self.commit.put(index, row)
-
-    def _give_back(self) -> None:
-        with transaction.atomic():
-            self.claim.renew(state=Run.State.QUEUED, starts=0)
-            enqueue_run(self.run)
-
-    def _end(self) -> None:
-        columns = end_columns(self.plan, self.progress)
-        with transaction.atomic():
-            self.claim.release(**columns)
-            settle_end(self.run)
-        report_end(self.run, columns)

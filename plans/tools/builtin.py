@@ -10,13 +10,7 @@ import httpx
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from diagnostics.outbound.pinned_http import (
-    MAX_BYTES,
-    MAX_SECONDS,
-    HttpAnswer,
-    PinnedHttpError,
-    send_request,
-)
+from diagnostics.outbound.pinned_http import MAX_BYTES, MAX_SECONDS, PinnedHttpError, send_request
 from failsoft.json_values import pointer_parts
 from failsoft.parsing.strict import JsonTextError, parse_json
 from plans.tools.registry import tool
@@ -81,20 +75,17 @@ def http_get(args: HttpGetArgs) -> dict[str, JsonValue]:
     deadline = time.monotonic() + MAX_SECONDS
     url = args.url
     for _ in range(MAX_REDIRECTS + 1):
-        answer = _ask(url, deadline)
+        private = settings.FAILSOFT_HTTP_ALLOW_PRIVATE
+        try:
+            answer = send_request(url, deadline, allow_private=private)
+        except PinnedHttpError as error:
+            raise HttpGetError(str(error)) from None
         response, body = answer.response, answer.body
         location = response.headers.get("location")
         if response.status_code not in _REDIRECTS or not location:
             return _describe(url, response, body)
         url = str(httpx.URL(url).join(location))
     raise HttpGetError(f"more than {MAX_REDIRECTS} redirects")
-
-
-def _ask(url: str, deadline: float) -> HttpAnswer:
-    try:
-        return send_request(url, deadline, allow_private=settings.FAILSOFT_HTTP_ALLOW_PRIVATE)
-    except PinnedHttpError as error:
-        raise HttpGetError(str(error)) from None
 
 
 def _describe(url: str, response: httpx.Response, body: bytes) -> dict[str, JsonValue]:

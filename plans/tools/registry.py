@@ -203,11 +203,12 @@ def tool(
             raise DuplicateToolError(name)
         if max_concurrent is not None and timeout_seconds is None:
             raise UnboundedToolError(name)
+        takes_context = len(inspect.signature(function).parameters) > 1
         _tools[name] = Tool(
             name=name,
             description=description,
             arguments=ModelArguments(args),
-            run=_taking_context(function),
+            run=function if takes_context else lambda args, _context: function(args),
             side_effects=side_effects,
             idempotent=idempotent,
             offered=offered,
@@ -256,12 +257,6 @@ def call_tool(name: str, args: dict[str, JsonValue], context: CallContext | None
         text = f"Tool {quote(tool.name)} is not allowed in this project."
         raise ToolRefusedError("tool_not_allowed", text)
     return tool.call(args, call)
-
-
-def _taking_context(function: Callable[..., object]) -> Callable[[Any, CallContext], object]:
-    if len(inspect.signature(function).parameters) > 1:
-        return function
-    return lambda args, _context: function(args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections import Counter
 from django.core.management.base import BaseCommand, CommandError
 
 from agents.purge.purging import Purged, StillAtWorkError, count, purge
-from diagnostics.accounts.models import Project
 from diagnostics.figures import plural
 from diagnostics.management import require_project
 
@@ -36,23 +35,20 @@ class Command(BaseCommand):
             self.stdout.write(f"Would delete: {_describe(counts)}.")
             return
         if correlation_id is None and not yes:
-            self._confirm(owner)
+            everything = _describe(count(owner, None))
+            deletion = f"--everything deletes {everything} of the project {owner.slug}"
+            if not sys.stdin.isatty():
+                raise CommandError(f"{deletion}: confirm with --yes")
+            self.stdout.write(f"{deletion}. Type its slug to continue: ", ending="")
+            self.stdout.flush()
+            if sys.stdin.readline().strip() != owner.slug:
+                raise CommandError("nothing was deleted")
         purged = Counter(goals=0, runs=0, events=0)
         try:
             purge(owner, correlation_id, lambda name, number: purged.update({name: number}))
         except StillAtWorkError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"Deleted: {_describe(Purged(**purged))}.")
-
-    def _confirm(self, project: Project) -> None:
-        counts = _describe(count(project, None))
-        deletion = f"--everything deletes {counts} of the project {project.slug}"
-        if not sys.stdin.isatty():
-            raise CommandError(f"{deletion}: confirm with --yes")
-        self.stdout.write(f"{deletion}. Type its slug to continue: ", ending="")
-        self.stdout.flush()
-        if sys.stdin.readline().strip() != project.slug:
-            raise CommandError("nothing was deleted")
 
 
 def _describe(counts: Purged) -> str:

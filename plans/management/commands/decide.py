@@ -1,7 +1,6 @@
 """`manage.py decide`: completion decisions, JSON Lines in and out, no database."""
 
 import sys
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -28,9 +27,6 @@ class Command(BaseCommand):
         '{"id": ..., "file": "..." or null, "output": "...", "check_id": "..."}.'
     )
     requires_system_checks = []
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """Declare the command line: there are no arguments."""
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         """Run the command; it ends with 0 however bad the lines are."""

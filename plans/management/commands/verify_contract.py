@@ -31,7 +31,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        faults = _check(options)
+        if options["payload"] is None:
+            faults = check_results(options["results"], redact)
+        else:
+            names, strict = sorted(registered_tools()), options["strict"]
+            faults = check_payload(options["payload"], redact, strict=strict, tools=names)
         if options["json"]:
             verdict = {"contract_version": CONTRACT_VERSION, "valid": not faults}
             print_json(self, {**verdict, "errors": faults})
@@ -40,10 +44,3 @@ class Command(BaseCommand):
                 self.stdout.write(describe_fault(fault))
             self.stdout.write("FAIL" if faults else "PASS")
         sys.exit(1 if faults else 0)
-
-
-def _check(options: dict[str, Any]) -> list[dict[str, Any]]:
-    if options["payload"] is None:
-        return check_results(options["results"], redact)
-    tools = sorted(registered_tools())
-    return check_payload(options["payload"], redact, strict=options["strict"], tools=tools)
