@@ -79,7 +79,6 @@ def outcome_badge(outcome: str | None) -> Badge | None:
 
 
 def step_badge(state: str, *, ok: bool | None, skipped: bool | None) -> Badge:
-    """Return the badge of a step from its stored state and result."""
     if state == "pending":
         return "quiet", "Pending"
     if state == "started":

@@ -53,7 +53,6 @@ def stamp(session: Any, now: float) -> None:  # noqa: ANN401 - any session store
 
 
 def is_over(started_at: float, last_seen_at: float, now: float) -> bool:
-    """Whether a session exceeds its maximum or idle duration."""
     max_seconds: int = settings.FAILSOFT_SESSION_SECONDS
     max_idle_seconds: int = settings.FAILSOFT_IDLE_SECONDS
     return now - started_at >= max_seconds or now - last_seen_at >= max_idle_seconds
@@ -245,7 +244,6 @@ def attempts_keys(credentials: Mapping[str, str]) -> list[str]:
 
 
 def attempts_key(person: int) -> str:
-    """Return the key that counts failed sign-ins of a person."""
     return f"sign-in:#{person}"
 
 

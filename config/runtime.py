@@ -48,5 +48,4 @@ def write_runtime(folder: Path, pid: int, settings: dict[str, Any]) -> None:
 
 
 def remove_runtime(folder: Path) -> None:
-    """Remove the runtime file of a stack that has stopped."""
     (folder / RUNTIME_NAME).unlink(missing_ok=True)

@@ -43,11 +43,9 @@ class Stall:
 
     @property
     def is_suspected(self) -> bool:
-        """Whether messages were waiting at the last check."""
         return self._since is not None
 
     def note_message(self) -> None:
-        """Reset the wait: the worker consumes messages."""
         self._since = None
 
 

@@ -107,7 +107,6 @@ def describe_fault(fault: Fault) -> str:
 
 
 def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:
-    """Yield the reading of every line that is not blank, in order."""
     return answer_lines(lines, partial(parse_line, schema), NOTHING_READ)
 
 

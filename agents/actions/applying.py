@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 from django.db import DataError, IntegrityError, transaction
@@ -52,22 +52,6 @@ class Applied:
     undo: dict[str, Any]
 
 
-class Executor(Protocol):
-    """Applies actions of one toolset, each inside its own savepoint."""
-
-    def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
-        """Apply one action; ActionError if it cannot be applied."""
-        ...
-
-    def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
-        """Undo one action; False if its result has been changed since."""
-        ...
-
-    def describe(self, project_id: int) -> list[str]:
-        """Return a line for each thing that a planner may change."""
-        ...
-
-
 SHOWN_BYTES = 256 * 1024
 SHORT_ID_CHARACTERS = 8
 MAX_DESCRIBED = 50
@@ -76,7 +60,10 @@ _HEXADECIMAL = re.compile(r"[0-9a-f]{1,32}")
 
 
 class EntriesExecutor:
+    """Applies actions to rows of `Entry`, each inside its own savepoint."""
+
     def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
+        """Apply one action; ActionError if its entry is missing or ambiguous."""
         if action.type == "create":
             columns = _changes(action.fields, now).items()
             given = {column: value for column, value in columns if value is not None}
@@ -93,6 +80,7 @@ class EntriesExecutor:
                 return _change(entry, action, {"status": Entry.Status.ARCHIVED})
 
     def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
+        """Undo one action; False if its entry has changed since, or is gone."""
         entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
         if record["before"] is None:
             return entry.delete()[0] == 1
@@ -168,7 +156,7 @@ def _describe_entry(entry: Entry) -> str:
 
 logger = structlog.get_logger(__name__)
 
-EXECUTORS: dict[str, Executor] = {"entries": EntriesExecutor()}
+EXECUTORS: dict[str, EntriesExecutor] = {"entries": EntriesExecutor()}
 RAW_BYTES = 4 * 1024
 MAX_FAILURES_KEPT = 100
 UNDO = "undo"
@@ -247,7 +235,6 @@ def undo_actions(goal: Goal) -> ActionBatch:
 
 
 def batch_of(goal: Goal) -> ActionBatch | None:
-    """Return the results of the goal's actions; None before they were applied."""
     return ActionBatch.objects.filter(goal_id=goal.pk).first()
 
 

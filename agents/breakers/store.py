@@ -166,7 +166,6 @@ def close_breaker(breaker_id: int, change: ManualChange) -> bool:
 
 @transaction.atomic
 def _move(breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualChange) -> bool:
-    """Store a manual change, with an entry in the audit log."""
     locked = Breaker.objects.select_for_update().get(pk=breaker_id)
     after = move(_circuit_of(locked, BreakerKind(locked.kind)))
     if not _store(locked, after, change):
@@ -215,7 +214,6 @@ def _take_probe(row: Breaker, circuit: Circuit, probing: Circuit) -> bool:
 
 
 def _store(locked: Breaker, after: Circuit, change: ManualChange = AUTOMATIC) -> bool:
-    """Store a locked row; return whether it changed."""
     before = _circuit_of(locked, after.kind)
     if after == before:
         return False

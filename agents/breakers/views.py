@@ -34,8 +34,6 @@ MOST_TRANSITIONS = 50
 
 
 class ReasonForm(forms.Form):
-    """The reason for a manual change."""
-
     reason = forms.CharField(max_length=REASON_CHARACTERS)
 
 
@@ -121,12 +119,10 @@ def _show(request: ConsoleRequest, form: IsolateForm) -> HttpResponse:
 
 
 def by_state(rows: Iterable[Breaker]) -> list[Breaker]:
-    """Return breakers, open ones first."""
     return sorted(rows, key=lambda row: ORDER.index(row.state))
 
 
 def newest_transitions(most: int, **of_breaker: object) -> QuerySet[BreakerTransition]:
-    """Return the latest changes of state of the breakers with these columns."""
     conditions = {f"breaker__{name}": value for name, value in of_breaker.items()}
     transitions = BreakerTransition.objects.filter(**conditions).select_related("breaker")
     return transitions.order_by("-id")[:most]

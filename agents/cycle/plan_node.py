@@ -268,10 +268,17 @@ QUESTION_BYTES = 4 * 1024
 
 
 def plan(walk: Walk) -> None:
-    if walk.goal.plan_source == GIVEN:
-        _use_submitted_plan(walk)
+    goal = walk.goal
+    if goal.plan_source == GIVEN:
+        if walk.claim.is_cancelled():
+            walk.cancel()
+        elif is_time_over(goal):
+            _stop(walk, OUT_OF_BUDGET)
+        else:
+            submitted = working_store.get(goal, "plan")
+            _decide(walk, fill_plan(submitted, goal.cycle, feedback_of(goal)))
         return
-    walk.ending = generate_plan_with_retry(walk.claim, request_of(walk.goal))
+    walk.ending = generate_plan_with_retry(walk.claim, request_of(goal))
     match walk.ending:
         case Succeeded(value):
             _decide(walk, value)
@@ -310,18 +317,6 @@ def put_off(
         arguments = {"goal_id": str(walk.goal.pk)}
         enqueue(RUN_TASK, arguments, QUEUE, walk.goal.project_id, delay=pause)
     return True
-
-
-def _use_submitted_plan(walk: Walk) -> None:
-    goal = walk.goal
-    if walk.claim.is_cancelled():
-        walk.cancel()
-        return
-    if is_time_over(goal):
-        _stop(walk, OUT_OF_BUDGET)
-        return
-    submitted = working_store.get(goal, "plan")
-    _decide(walk, fill_plan(submitted, goal.cycle, feedback_of(goal)))
 
 
 def _degrade(walk: Walk, ending: Exhausted) -> None:

@@ -21,28 +21,23 @@ def request_of(goal: Goal) -> Request:
     optional = [item["text"] for item in raw["constraints"] if item["optional"]]
     schema = schema_of(goal)
     hints = hints_for(goal, schema)
+    lines = []
+    for run in runs_of(goal):
+        lines += describe_results(run.cycle, results_of(run))
+    for row in decided_checks(goal):
+        lines.append(describe_check(row.cycle, row.decision or "", row.reason, row.reasons))
+    answers = working_store.get_all(goal, "answers")
     return Request(
         schema=schema,
         goal=raw["text"],
         tools=offers_for(goal),
         constraints=tuple(required),
         optional_constraints=tuple(optional),
-        context=tuple(_context_of(goal)),
+        context=(*lines, *answers.get("answers", [])),
         things=tuple(describe_things(goal)),
         hints=hints.chosen,
         withheld_patterns=hints.withheld,
     )
-
-
-def _context_of(goal: Goal) -> list[str]:
-    lines = []
-    for run in runs_of(goal):
-        lines += describe_results(run.cycle, results_of(run))
-    for row in decided_checks(goal):
-        decision = row.decision or "", row.reason, row.reasons
-        lines.append(describe_check(row.cycle, *decision))
-    answers = working_store.get_all(goal, "answers")
-    return [*lines, *answers.get("answers", [])]
 
 
 PLACES = ("${iteration}", "${feedback}")

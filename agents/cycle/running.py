@@ -16,7 +16,7 @@ from uuid import UUID
 
 import structlog
 from django.db import Error
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from agents.cycle.nodes import act, check, execute, respond
 from agents.cycle.plan_node import plan
@@ -113,7 +113,6 @@ def end_poisoned(goal_id: UUID) -> None:
 
 
 def _walk_on(walk: Walk) -> None:
-    """Walk from the entry to the end, or to where the goal has to wait."""
     budget = without_wait(walk.goal, walk.claim.taken_at)
     if budget != walk.goal.budget:
         walk.goal.budget = budget
@@ -140,10 +139,6 @@ def reconcile_goals() -> int:
 
     A goal that went silent too often ends as poison instead.
     """
-    return take_up(_silent_goals(), _WORKING, _queue_again, end_poisoned)
-
-
-def _silent_goals() -> QuerySet[Goal]:
     waiting = Q(status=Goal.Status.QUEUED) & (~is_stopped() | Q(cancel_requested_at__isnull=False))
     forgotten = Q(
         lease_until__isnull=True,
@@ -152,7 +147,8 @@ def _silent_goals() -> QuerySet[Goal]:
     )
     # As the partial index has it.
     unfinished = Goal.objects.filter(status__in=UNFINISHED)
-    return unfinished.filter(silent(waiting, _WORKING, QUEUE) | forgotten)
+    stalled = unfinished.filter(silent(waiting, _WORKING, QUEUE) | forgotten)
+    return take_up(stalled, _WORKING, _queue_again, end_poisoned)
 
 
 def _queue_again(goal: Goal) -> None:

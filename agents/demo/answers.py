@@ -33,8 +33,6 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class DemoAnswer:
-    """A model's text, its finish reason, and the parsed answer."""
-
     text: str
     finish_reason: str
     reading: Understood | Misunderstood
@@ -131,7 +129,6 @@ CUTS: tuple[Spoil, ...] = (*(partial(_cut, share) for share in CUT_SHARES), _cut
 
 
 def good_value(schema: PlannerSchema, scenario: Scenario, cycle: int = 1) -> Value:
-    """Return the valid answer: the plan, or the next step of a cycle."""
     return plan_of(scenario) if schema is PlannerSchema.PLAN else proposal_of(scenario, cycle)
 
 

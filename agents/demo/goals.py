@@ -132,7 +132,14 @@ class _StoryBuilder:
             self._add_cycle(story, cycle, number)
         goal.cycle = goal.fencing_token = goal.starts = len(cycles)
         goal.current_run_id = story.runs[-1].pk if story.runs else None
-        self._conclude(story, cycles[-1])
+        # How it ends is set by the product's own rules.
+        state, outcome = conclude(story, is_cancelled=cycles[-1].cancelled_after is not None)
+        message = respond(state, outcome, goal.correlation_id, self.scenario.answer)
+        goal.status, goal.outcome = state.status.value, outcome.value
+        goal.pdca_phase = state.pdca_phase.value
+        goal.last_validation_error = state.last_validation_error
+        goal.execution_eval = redact_json(state.execution_eval)
+        goal.user_text, goal.help = redact(message.text), list(message.help)
         return story
 
     def _add_cycle(self, story: GoalStory, cycle: DemoCycle, number: int) -> None:
@@ -235,17 +242,6 @@ class _StoryBuilder:
             return outputs[name]
 
         return call
-
-    def _conclude(self, story: GoalStory, last: DemoCycle) -> None:
-        """Set how a goal ends, by the product's own rules."""
-        goal = story.goal
-        state, outcome = conclude(story, is_cancelled=last.cancelled_after is not None)
-        message = respond(state, outcome, goal.correlation_id, self.scenario.answer)
-        goal.status, goal.outcome = state.status.value, outcome.value
-        goal.pdca_phase = state.pdca_phase.value
-        goal.last_validation_error = state.last_validation_error
-        goal.execution_eval = redact_json(state.execution_eval)
-        goal.user_text, goal.help = redact(message.text), list(message.help)
 
 
 def conclude(story: GoalStory, *, is_cancelled: bool) -> tuple[TaskState, PlanningOutcome]:

@@ -55,8 +55,6 @@ Row = TypeVar("Row", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class DemoCounts:
-    """How many events and goals were written or removed."""
-
     events: int
     goals: int
 

@@ -227,7 +227,6 @@ def _covers(period: UsagePeriod | DemoIncident, age: timedelta) -> bool:
 
 
 def plan_of(scenario: Scenario) -> dict[str, Any]:
-    """Return the valid plan of a scenario as a payload of the contract."""
     return {
         "steps": [
             {

@@ -85,7 +85,6 @@ def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[Demo
 def place_of(
     series: DemoSeries, environment: str, prompt: str, now: datetime, at: datetime
 ) -> Dimensions:
-    """Return the dimensions of a series' call at a time of the story that ends now."""
     return Dimensions(
         series.provider,
         series.model,

@@ -167,7 +167,6 @@ class FixPattern(NamedRow):
 
     @property
     def may_expire(self) -> bool:
-        """Whether it is in use or waits for approval."""
         return self.standing in (status.PatternStatus.ACTIVE, status.PatternStatus.WAITING)
 
 

@@ -39,8 +39,6 @@ class FixChange(StrEnum):
 
 
 class ValueShape(StrEnum):
-    """The type of the value at a pointer."""
-
     NOTHING = "nothing"
     NULL = "null"
     BOOLEAN = "boolean"

@@ -53,7 +53,6 @@ class Reading:
 
     @property
     def ok(self) -> bool:
-        """Whether a planner would accept it."""
         return self.error_type is None
 
 

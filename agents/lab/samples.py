@@ -68,7 +68,6 @@ def find_target(project_id: int, key: str, pasted: object = None) -> ParseTarget
 
 
 def read_pasted(text: str) -> Any:  # noqa: ANN401 - any JSON
-    """Read the text of a JSON Schema; raises SchemaFaultError."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

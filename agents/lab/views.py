@@ -126,7 +126,6 @@ class LabForm:
 
 @member_form
 def lab(request: ConsoleRequest) -> HttpResponse:
-    """Show the form, and the readings of a submitted text or a stored failure."""
     form = _read_form(request)
     text, kinds, fault = _mask(form)
     readings = list[Mapping[str, Any]]()

@@ -44,7 +44,6 @@ def request_model_test(model: LanguageModel, by: User) -> None:
 
 
 def try_model(model_id: int) -> None:
-    """Call the model once and store the result."""
     rows = LanguageModel.objects.select_related("provider").filter(pk=model_id)
     model = rows.first()
     if model is None:

@@ -80,7 +80,6 @@ class ScriptFile:
         self._path = path
 
     def complete(self, request: CompletionRequest) -> Completion:
-        """Return the next unused line."""
         with Path(f"{self._path}.cursor").open("a+", encoding="utf-8") as cursor:
             fcntl.flock(cursor, fcntl.LOCK_EX)
             cursor.seek(0)

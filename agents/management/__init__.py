@@ -37,7 +37,6 @@ EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "waiting_user": 3}
 
 
 def show_goal(command: BaseCommand, record: Mapping[str, Any], lines: Iterable[str] = ()) -> None:
-    """Print a goal's status, the URL of its page and its message to the user."""
     page = f"{settings.FAILSOFT_BASE_URL}{record['url']}"
     command.stdout.write(f"{record['status']}  {record['correlation_id']}  {page}")
     for text in (*lines, record["user_text"]):

@@ -127,7 +127,6 @@ def order_deletion(project: Project, by: User) -> PurgeOrder:
 
 
 def orders_of(project: Project) -> QuerySet[PurgeOrder]:
-    """Return a project's purges, newest first."""
     orders = PurgeOrder.objects.filter(project=project).select_related("by")
     return orders.order_by("-at")
 

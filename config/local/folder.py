@@ -30,8 +30,6 @@ class AlreadyRunningError(Exception):
 
 @dataclass(frozen=True)
 class Folder:
-    """The paths inside one data folder."""
-
     path: Path
 
     @property
@@ -87,7 +85,6 @@ def prepare_sockets(folder: Folder) -> None:
 
 
 def remove_sockets(folder: Folder) -> None:
-    """Remove the sockets, and their folder outside the data folder, if any."""
     shutil.rmtree(folder.sockets, ignore_errors=True)
 
 

@@ -219,7 +219,6 @@ class Supervisor:
             time.sleep(WATCH_SECONDS)
 
     def check_parts(self) -> None:
-        """Restart parts that died, and truncate long logs."""
         for running in self.running:
             self._check_part(running)
             path = self._log(running.part)

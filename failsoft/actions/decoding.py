@@ -193,7 +193,10 @@ def decode_tool_calls(calls: object, toolset: Toolset) -> ParseResult:
     if calls is None:
         return ParseResult()
     if not isinstance(calls, Sequence) or isinstance(calls, str | bytes):
-        return ParseResult(failures=(_not_a_list(calls),), calls=1)
+        message = f"expected a list of tool calls, got {kind_of(calls)}"
+        raw = written_arguments(calls)
+        failure = ParseFailure(None, None, "tool_calls", "bad_envelope", message, raw)
+        return ParseResult(failures=(failure,), calls=1)
     outcomes = [_decode_call(call, index, toolset) for index, call in enumerate(calls)]
     decoded = [item for item in outcomes if isinstance(item, _Decoded)]
     return ParseResult(
@@ -320,14 +323,3 @@ class _CallReading:
             tool_call_id=self.envelope.tool_call_id,
             pointer=pointer(self.index, (*IN_ARGUMENTS, *place)),
         )
-
-
-def _not_a_list(calls: object) -> ParseFailure:
-    return ParseFailure(
-        tool_name=None,
-        tool_call_id=None,
-        path="tool_calls",
-        code="bad_envelope",
-        message=f"expected a list of tool calls, got {kind_of(calls)}",
-        raw_arguments=written_arguments(calls),
-    )

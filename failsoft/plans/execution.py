@@ -128,7 +128,17 @@ def run_step(
     skip_reason = seams.begin(step)
     if skip_reason is not None:
         return Executed(_skip(step, skip_reason))
-    return _call(plan, step, outputs, seams)
+    try:
+        args = _fill_in(plan, step, outputs)
+        raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
+        # An empty output needs no redaction.
+        output = fit_output(seams.redact_json(raw)) if raw else raw
+        reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
+        result = StepResult(step.step_id, step.tool, ok=True, reason=reason, output=output)
+        return Executed(result, raw)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - no error of a tool stops the plan
+        reason, text = _explain_failure(step, error)
+        return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
 
 
 def settle_step(
@@ -148,22 +158,6 @@ def settle_step(
             return _skip(step, f"dependency_degraded: {name}")
     stopped = seams.stop()
     return None if stopped is None else _skip(step, stopped)
-
-
-def _call(
-    plan: ResolvedPlan, step: PlannedStep, outputs: Mapping[int, JsonValue], seams: Seams
-) -> Executed:
-    try:
-        args = _fill_in(plan, step, outputs)
-        raw = make_json(seams.call_tool(step.call, args, seams.context_of(step)))
-        # An empty output needs no redaction.
-        output = fit_output(seams.redact_json(raw)) if raw else raw
-        reason = DEGRADED if isinstance(raw, dict) and raw.get("degraded") is True else None
-        result = StepResult(step.step_id, step.tool, ok=True, reason=reason, output=output)
-        return Executed(result, raw)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - no error of a tool stops the plan
-        reason, text = _explain_failure(step, error)
-        return Executed(_fail(step, reason, _bound(seams.redact(clean_text(text)))))
 
 
 def _fill_in(

@@ -29,7 +29,6 @@ class UnresolvedReferenceError(Exception):
 
 
 def referenced_step(text: str) -> str | None:
-    """Return the step id a string refers to, or None when it is no reference."""
     match = _match(text)
     return match["step"] if match else None
 

@@ -79,7 +79,6 @@ class ResolvedPlan:
 
 
 def resolve_plan(payload: object, redact: Redact = str) -> ResolvedPlan:
-    """Return the steps of a payload with their dependencies resolved."""
     raw_steps = payload.get("steps") if isinstance(payload, dict) else None
     return _Resolver(_as_list(raw_steps), redact).resolve()
 

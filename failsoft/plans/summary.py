@@ -45,7 +45,6 @@ class Progress:
 
 
 def summarise(plan: ResolvedPlan, progress: Progress) -> Meta:
-    """Return the closing entry of a plan whose steps all have results."""
     outcome_lists = _sort_steps(plan, progress)
     total = len(plan.steps)
     status = task_status(

@@ -150,7 +150,6 @@ def attempts(policy: RetryPolicy) -> Generator[PlannedAttempt, Result, Ending]:
 
 
 def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) -> PlannedAttempt:
-    """Return attempt `number`, given the results of the earlier attempts."""
     total = policy.retry.max_attempts
     retry = policy.retry
     is_last_of_several = number == total > 1

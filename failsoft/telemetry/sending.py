@@ -89,7 +89,6 @@ class HeldRun:
         self._here: Token[HeldRun] | None = None
 
     def start(self, tracer: trace.Tracer, node: str | None) -> "HeldRun":
-        """Make it the current one of this thread or task."""
         inside = context.set_value(RUN, self)
         names = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": node or "agent"}
         name = f"invoke_agent {node or 'agent'}"
@@ -114,7 +113,6 @@ class HeldRun:
             self._marks = {**self._marks, **attributes} if is_answered else {}
 
     def end(self, error: BaseException | None) -> None:
-        """Let the latest call go, then the run."""
         if self._here is not None:
             # Parts of a stream may be read in other threads and tasks: nothing is current there.
             with suppress(ValueError):

@@ -27,7 +27,6 @@ from plans.checks.checking import (
     AskModel,
     CheckedWork,
     CheckerFailedError,
-    CheckOutcome,
     NotAskedError,
     run_check,
 )
@@ -92,7 +91,16 @@ def check_once(
         row.state, row.ended_at = State.FAILED, clock.now()
         row.reason = redact(f"checker_failed: {clean_text(str(error))}", REASON_BYTES)
     else:
-        _decide(loop, spec, row, outcome)
+        row.state = State.DECIDED
+        for column, value in outcome.shown().items():
+            setattr(row, column, value)
+        row.preview = redact(clean_text(outcome.output), PREVIEW_BYTES)
+        check = DecidedCheck(outcome.verdict.decision, tuple(row.fingerprints), row.reason)
+        counts = count_streak(spec, [*decided_checks_of(loop.of), check])
+        row.undecidable_in_a_row = counts.undecidable
+        row.same_in_a_row = counts.same
+        row.stalled = counts.stalled
+        row.ended_at = clock.now()
     with transaction.atomic():
         loop.fence()
         row.save()
@@ -119,19 +127,6 @@ def _begin(loop: Loop, spec: CheckSpec, cycle: int, run_id: UUID | None) -> Comp
         checker=redact(spec.checker[:CHECKER_CHARACTERS]),
         started_at=clock.now(),
     )
-
-
-def _decide(loop: Loop, spec: CheckSpec, row: CompletionCheck, outcome: CheckOutcome) -> None:
-    row.state = State.DECIDED
-    for column, value in outcome.shown().items():
-        setattr(row, column, value)
-    row.preview = redact(clean_text(outcome.output), PREVIEW_BYTES)
-    check = DecidedCheck(outcome.verdict.decision, tuple(row.fingerprints), row.reason)
-    counts = count_streak(spec, [*decided_checks_of(loop.of), check])
-    row.undecidable_in_a_row = counts.undecidable
-    row.same_in_a_row = counts.same
-    row.stalled = counts.stalled
-    row.ended_at = clock.now()
 
 
 def _log(row: CompletionCheck, spec: CheckSpec) -> None:

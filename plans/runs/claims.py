@@ -95,7 +95,6 @@ _SHOWN_DIGITS = 16
 
 @lru_cache(maxsize=1_000)
 def digest_of(tool: Tool) -> str:
-    """Return a short digest of a tool's arguments and side effects."""
     meaning = [tool.name, tool.schema(), tool.side_effects, tool.idempotent]
     text = json.dumps(meaning, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_DIGITS]

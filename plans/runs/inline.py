@@ -99,7 +99,13 @@ class Crew:
         """Record the end of a step and take the next one, under one lock."""
         with self._lock:
             if done is not None:
-                self._note_end(done, error)
+                self._busy -= 1
+                if error is None:
+                    self._frontier.finish(done)
+                else:
+                    self._failure = self._failure or error
+                if self._waiting:
+                    self._changed.notify_all()
             while not self._frontier and self._busy and self._failure is None:
                 self._waiting += 1
                 self._changed.wait()
@@ -118,15 +124,6 @@ class Crew:
             self._take_part()
         finally:
             connections.close_all()
-
-    def _note_end(self, index: int, error: BaseException | None) -> None:
-        self._busy -= 1
-        if error is None:
-            self._frontier.finish(index)
-        else:
-            self._failure = self._failure or error
-        if self._waiting:
-            self._changed.notify_all()
 
 
 _SLICE_SECONDS = 240
@@ -277,7 +274,6 @@ class InlineRun:
         return None
 
     def _store(self, index: int, executed: Executed, began_at: float) -> None:
-        """Store the result of a step, and its output when other steps refer to it."""
         result, claim = executed.result, self.claim
         row = {
             "position": index,

@@ -24,7 +24,6 @@ def results_of(run: Run) -> list[dict[str, Any]]:
 
 
 def results_document(run: Run) -> dict[str, Any]:
-    """Return the results document of an ended run, as commands and the API show it."""
     return {"contract_version": run.contract_version, "results": results_of(run)}
 
 
@@ -76,7 +75,6 @@ POISON = "poison"
 
 
 def end_columns(plan: ResolvedPlan, progress: Progress) -> dict[str, Any]:
-    """Return the final columns of a run whose steps all have results."""
     meta = summarise(plan, progress)
     violations = validate_results([*collect_rows(plan, progress), meta.as_row()])
     return {

@@ -68,7 +68,6 @@ class Settlement:
         self.seams = Seams(_never_called, lambda: self.stopped, strict_degraded=run.strict_degraded)
 
     def settle(self, done: _Done) -> None:
-        """Store results under their tokens, and advance their dependents."""
         accepted = self._store(
             {index: (step.result, token) for index, (step, token) in done.items()}
         )
@@ -150,7 +149,14 @@ class Settlement:
         self._store({index: (result, None) for index, result in settled.items()})
         self._release(released)
         self._enqueue(calls)
-        self._end_or_count()
+        if self.run.open_steps > 0 or self._open().exists():
+            Run.objects.filter(pk=self.run.pk).update(open_steps=self.run.open_steps)
+            return
+        columns = end_columns(self.plan, progress_of(self.plan, final_results(self.run)))
+        Run.objects.filter(pk=self.run.pk).update(open_steps=0, **columns)
+        settle_end(self.run)
+        forget(self.run.pk)
+        report_end(self.run, columns)
 
     def _open(self) -> QuerySet[RunStep]:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
@@ -218,16 +224,6 @@ class Settlement:
             {"run_id": str(self.run.pk), "positions": list(batch)} for batch in [*single, *batches]
         ]
         enqueue_many(STEPS_TASK, messages, QUEUE, self.run.project_id)
-
-    def _end_or_count(self) -> None:
-        if self.run.open_steps > 0 or self._open().exists():
-            Run.objects.filter(pk=self.run.pk).update(open_steps=self.run.open_steps)
-            return
-        columns = end_columns(self.plan, progress_of(self.plan, final_results(self.run)))
-        Run.objects.filter(pk=self.run.pk).update(open_steps=0, **columns)
-        settle_end(self.run)
-        forget(self.run.pk)
-        report_end(self.run, columns)
 
 
 @contextmanager

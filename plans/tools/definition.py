@@ -102,7 +102,6 @@ def _take(name: str, limit: int, holder: UUID, lease: timedelta) -> bool:
 
 
 def _add_slots(name: str, limit: int) -> bool:
-    """Create the missing slots of a tool; return False when there are none."""
     slots = ToolSlot.objects.filter(tool=name, number__lt=limit)
     if slots.count() >= limit:
         return False

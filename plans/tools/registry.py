@@ -274,7 +274,6 @@ class ListedServer:
 
     @property
     def state(self) -> str:
-        """The health: `ok`, `failing`, or `not_asked` yet."""
         if self.seen.seen_at is None and not self.seen.last_error:
             return "not_asked"
         return "failing" if self.seen.last_error else "ok"

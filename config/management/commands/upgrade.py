@@ -52,7 +52,11 @@ class Command(BaseCommand):
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan:
-            dump = self._dump()
+            folder = Path(settings.CONFIGURATION.data_dir, "dumps")
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            dump = folder / f"before-upgrade-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.dump"
+            _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
+            self.stdout.write(f"Dump: {dump}")
             try:
                 call_command("migrate", verbosity=0, interactive=False)
                 call_command("check", databases=["default"], stdout=self.stdout)
@@ -64,15 +68,6 @@ class Command(BaseCommand):
         else:
             self.stdout.write("The database is up to date.")
         call_command("collectstatic", interactive=False, verbosity=0)
-
-    def _dump(self) -> Path:
-        """Write a dump that only this user reads; return its path."""
-        folder = Path(settings.CONFIGURATION.data_dir, "dumps")
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        dump = folder / f"before-upgrade-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.dump"
-        _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
-        self.stdout.write(f"Dump: {dump}")
-        return dump
 
     def _restore(self, dump: Path) -> None:
         """Replace the content of the database by that of a dump, which is read first."""

@@ -109,7 +109,6 @@ def _tool_row(server: McpServer, name: str, tool: mcp_types.Tool) -> McpTool:
 
 
 def _fault_of(tool: mcp_types.Tool) -> str:
-    """Return why a tool cannot be offered; empty when it can."""
     if not tool.name or len(tool.name) > _MAX_NAME or tool.name != clean_text(tool.name):
         return f"a name has 1 to {_MAX_NAME} characters, without NUL"
     if tool.execution and tool.execution.task_support == "required":
