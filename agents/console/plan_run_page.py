@@ -36,11 +36,11 @@ from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
 from failsoft.identifiers import read_uuid
 from plans.models.run import Run, RunStep
+from plans.runs.ended_runs import Verdict, resolve_steps
+from plans.runs.ended_runs import rerun as repeat
 from plans.runs.records import results_document
-from plans.runs.reruns import rerun as repeat
 from plans.runs.step_calls import idempotency_key
 from plans.runs.submission import RunRefusedError, cancel_run
-from plans.runs.unknown_outcomes import Verdict, resolve_steps
 
 MOST_RERUNS = 10
 MOST_CAUSES = 5

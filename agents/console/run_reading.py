@@ -21,9 +21,9 @@ from diagnostics.web.charts.plan_graph import MOST_STEPS, GraphStep
 from failsoft.plans.results import validate_results
 from failsoft.plans.violations import Violation
 from plans.models.run import Run, RunStep
+from plans.runs.ended_runs import UNRESOLVED
 from plans.runs.records import read_result
 from plans.runs.tracing import StepTrace, find_critical_path, find_root_causes
-from plans.runs.unknown_outcomes import UNRESOLVED
 
 PAGE = 50
 MOST_UNDECIDED = 50

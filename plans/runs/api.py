@@ -27,10 +27,9 @@ from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload, TaskStatus
 from failsoft.plans.violations import Violation
 from plans.bodies import LocatedFault, describe_violations, read_json_body
 from plans.models.run import Run
+from plans.runs.ended_runs import Verdict, rerun, resolve_step
 from plans.runs.records import check_results, results_document, results_of
-from plans.runs.reruns import rerun
 from plans.runs.submission import InvalidPlanError, RunRefusedError, cancel_run, submit_run
-from plans.runs.unknown_outcomes import Verdict, resolve_step
 
 _MAX_POSITION = 1_000_000
 _NOT_FOUND = frozenset({"run_not_found", "step_not_found"})

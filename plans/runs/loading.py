@@ -6,40 +6,11 @@ from threading import Lock
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
-
 from diagnostics.redaction.redactor import redact
 from failsoft.json_values import clean_text
 from failsoft.plans.resolution import ResolvedPlan, resolve_plan
 from plans.models.run import Run
 from plans.runs import working_store
-from plans.runs.submission import RunRefusedError
-
-_ENDED = (Run.State.ENDED, Run.State.POISON)
-NAME_BYTES = 200
-
-
-def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
-    """Return a run that has ended, of `runs` or of all.
-
-    Raises RunRefusedError: `run_not_found`, `run_not_ended`.
-    """
-    run = (Run.objects.all() if runs is None else runs).filter(pk=run_id).first()
-    if run is None:
-        raise RunRefusedError("run_not_found", "Run not found.")
-    if run.state not in _ENDED:
-        raise RunRefusedError("run_not_ended", "The run has not ended yet.")
-    return run
-
-
-def kept_payload(run: Run) -> object:
-    """Return the payload of a run that has ended; RunRefusedError: `values_deleted`."""
-    try:
-        payload: object = working_store.get(run, "payload")
-    except working_store.UNREADABLE:
-        text = "The arguments of the run, or their key, have been deleted; it cannot continue."
-        raise RunRefusedError("values_deleted", text) from None
-    return payload
 
 
 class StepRow(NamedTuple):

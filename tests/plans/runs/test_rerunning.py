@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from diagnostics.accounts.models import Project
 from plans.models.run import Run, WorkingItem
+from plans.runs.ended_runs import rerun
 from plans.runs.records import results_of
-from plans.runs.reruns import rerun
 from plans.runs.submission import RunRefusedError, submit_run
 from plans.tools import registry
 from tests.plans.driving import deliver, run_through

@@ -11,9 +11,9 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep, WorkingItem
+from plans.runs.ended_runs import UNRESOLVED, resolve_step, resolve_steps
 from plans.runs.records import results_of
 from plans.runs.submission import RunRefusedError, submit_run
-from plans.runs.unknown_outcomes import UNRESOLVED, resolve_step, resolve_steps
 from plans.tools import registry
 from tests.plans.driving import OTHER_KEY, deliver
 

@@ -1,4 +1,4 @@
-"""Decisions of people about steps whose outcome is unknown.
+"""What people do with a run that has ended: rerun it, or decide its steps of unknown outcome.
 
 A call that may or may not have happened ends as `unknown_outcome`, a step that killed its
 workers as `poison`. A person who has checked decides: it was done, it was not done, or run
@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
@@ -21,10 +21,103 @@ from failsoft.plans.violations import quote
 from plans.models.run import Run, RunStep
 from plans.runs import working_store
 from plans.runs.claims import lease
-from plans.runs.loading import NAME_BYTES, ended_run, kept_payload, read_plan, read_rows
+from plans.runs.loading import read_plan, read_rows
 from plans.runs.records import POISON
 from plans.runs.step_calls import UNKNOWN_OUTCOME
-from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run
+from plans.runs.submission import OUTPUT_PREFIX, RunRefusedError, enqueue_run, store_run
+
+_ENDED = (Run.State.ENDED, Run.State.POISON)
+NAME_BYTES = 200
+
+
+def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
+    """Return a run that has ended, of `runs` or of all.
+
+    Raises RunRefusedError: `run_not_found`, `run_not_ended`.
+    """
+    run = (Run.objects.all() if runs is None else runs).filter(pk=run_id).first()
+    if run is None:
+        raise RunRefusedError("run_not_found", "Run not found.")
+    if run.state not in _ENDED:
+        raise RunRefusedError("run_not_ended", "The run has not ended yet.")
+    return run
+
+
+def kept_payload(run: Run) -> object:
+    """Return the payload of a run that has ended; RunRefusedError: `values_deleted`."""
+    try:
+        payload: object = working_store.get(run, "payload")
+    except working_store.UNREADABLE:
+        text = "The arguments of the run, or their key, have been deleted; it cannot continue."
+        raise RunRefusedError("values_deleted", text) from None
+    return payload
+
+
+def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Run:
+    """Queue a new run of the same plan; results before `from_position` are kept.
+
+    The result of an earlier step is kept, ok or not, if the results of all its
+    dependencies are kept too. Skipped steps are evaluated again. Kept steps are not called.
+    Raises RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
+    `values_deleted`.
+    """
+    run = ended_run(run_id)
+    payload = kept_payload(run)
+    plan = read_plan(payload, read_rows(run))
+    if not 0 <= (from_position or 0) < max(len(plan.steps), 1):
+        raise RunRefusedError("step_not_found", "Step not found.")
+    kept = _find_kept(run, plan, from_position or 0)
+    with transaction.atomic():
+        return store_run(
+            run.project_id,
+            payload,
+            run.correlation_id,
+            kept=kept,
+            outputs=_read_outputs(run, plan, kept),
+            cycle=run.cycle,
+            runner=run.runner,
+            strict_degraded=run.strict_degraded,
+            rerun_of=run,
+            rerun_from=from_position,
+            requested_by=redact(by, NAME_BYTES),
+        )
+
+
+def _find_kept(run: Run, plan: ResolvedPlan, end: int) -> dict[int, RunStep]:
+    called_steps = {
+        step.position: step
+        for step in run.steps.filter(state=RunStep.State.FINAL, position__lt=end)
+        if not step.skipped
+    }
+    kept: dict[int, RunStep] = {}
+    for index in plan.order:
+        dependencies = plan.steps[index].dependencies
+        if index in called_steps and all(other in kept for other in dependencies):
+            step = kept[index] = called_steps[index]
+            # A row of the new run.
+            step.pk = None
+            step._state.adding = True
+            step.fencing_token = 0
+    return kept
+
+
+def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dict[str, object]:
+    """Return the raw outputs of kept steps that the steps to be run refer to."""
+    names = {
+        f"{OUTPUT_PREFIX}{other}"
+        for step in plan.steps
+        if step.index not in kept and step.has_dollar
+        for other in step.dependencies
+        if other in kept and kept[other].ok and other in plan.referenced
+    }
+    outputs = working_store.get_named(run, names)
+    if names - outputs.keys():
+        raise RunRefusedError(
+            "values_deleted",
+            "Outputs that later steps refer to have been deleted; run it from the start.",
+        )
+    return outputs
+
 
 Verdict = RunStep.Resolution
 UNRESOLVED = (UNKNOWN_OUTCOME, POISON)
