@@ -84,13 +84,9 @@ def database_settings(url: str, pool_size: int) -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": not pool_size,
         "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS, **parameters},
     }
-    return entry | _connection_options(entry["OPTIONS"], pool_size)
-
-
-def _connection_options(options: dict[str, Any], pool_size: int) -> dict[str, Any]:
     # A pool serves threads of one process (web). Commands and worker children have one
     # thread each: they keep one connection, and no pool thread is lost in a fork.
     if not pool_size:
-        return {"CONN_MAX_AGE": None}
+        return entry | {"CONN_MAX_AGE": None}
     pool = {"min_size": 1, "max_size": pool_size, "timeout": POOL_WAIT_SECONDS}
-    return {"CONN_MAX_AGE": 0, "OPTIONS": {**options, "pool": pool}}
+    return entry | {"CONN_MAX_AGE": 0, "OPTIONS": {**entry["OPTIONS"], "pool": pool}}

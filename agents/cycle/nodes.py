@@ -20,8 +20,8 @@ from diagnostics import clock
 from diagnostics.redaction.redactor import redact
 from diagnostics.store.leases import kept_alive
 from failsoft.actions import ParseResult
-from failsoft.completion.loops import Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
+from failsoft.completion.verdicts import Move, NextMove, next_turn
 from failsoft.json_values import clean_text
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.proposals import payload_of

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 from agents.cycle.planner_input import fill_plan
 from agents.goals.workflow_files import Workflow
 from diagnostics.redaction.redactor import redact, redact_json
-from failsoft.completion.loops import DecidedCheck, Move, NextMove, next_turn
 from failsoft.completion.specification import CheckSpec
+from failsoft.completion.verdicts import DecidedCheck, Move, NextMove, next_turn
 from failsoft.plans.contract import TaskStatus
 from failsoft.plans.execution import Seams, execute
 from plans.checks.checking import CheckedWork, CheckerFailedError, run_check

@@ -12,7 +12,7 @@ from agents.demo.answers import (
     good_answers,
     sort_spoiled,
 )
-from agents.demo.story import STORY, Mix, RunPace, Scenario
+from agents.demo.story import STORY, Mix, RunPace
 from agents.goals.state import NODES
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType, ParseErrorType
@@ -104,17 +104,14 @@ class Repertoire:
 
 
 def repertoires(random: Random) -> Mapping[str, Repertoire]:
-    return {
-        source: _repertoire([item for item in STORY.scenarios if item.source == source], random)
-        for source in STORY.sources
-    }
-
-
-def _repertoire(scenarios: Sequence[Scenario], random: Random) -> Repertoire:
-    return Repertoire(
-        {schema: [[*good_answers(schema, item)] for item in scenarios] for schema in WRITTEN},
-        {schema: sort_spoiled(schema, scenarios, random) for schema in WRITTEN},
-    )
+    by_source = {}
+    for source in STORY.sources:
+        scenarios = [item for item in STORY.scenarios if item.source == source]
+        by_source[source] = Repertoire(
+            {schema: [[*good_answers(schema, item)] for item in scenarios] for schema in WRITTEN},
+            {schema: sort_spoiled(schema, scenarios, random) for schema in WRITTEN},
+        )
+    return by_source
 
 
 def codes_of(answer: DemoAnswer) -> set[str | None]:

@@ -55,11 +55,14 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
     invalid = goal.attempts.filter(
         cycle=row.cycle, node=row.node, attempt__lt=row.attempt, state=Attempt.State.INVALID
     )
-    learned = {
-        rule
-        for earlier in invalid.order_by("attempt")
-        for rule in patterns_of(_recovery(earlier, schema, good))
-    }
+    learned = set()
+    for earlier in invalid.order_by("attempt"):
+        error_type = ParseErrorType(earlier.error_type or "")
+        errors = tuple(ValidationErrorItem.model_validate(item) for item in earlier.errors)
+        # Read from the preview, which is redacted.
+        broken = reread(earlier.preview, schema)
+        recovery = Recovery(schema, error_type, errors, broken.value, good, broken.dropped)
+        learned.update(patterns_of(recovery))
     if not learned:
         return
     now, patterns = clock.now(), FixPattern.objects.filter(project_id=goal.project_id)
@@ -73,19 +76,6 @@ def learn(goal: Goal, row: Attempt, schema: PlannerSchema, good: Any) -> None:  
     FixSuccess.objects.filter(pattern__in=rows, at__lte=now - policy.expiry).delete()
     for success in rows:
         _count_success(success, goal.correlation_id, policy, now)
-
-
-def _recovery(earlier: Attempt, schema: PlannerSchema, good: Any) -> Recovery:  # noqa: ANN401 - any JSON
-    """Return an invalid answer with the valid one; the preview is redacted."""
-    broken = reread(earlier.preview, schema)
-    return Recovery(
-        schema,
-        ParseErrorType(earlier.error_type or ""),
-        tuple(ValidationErrorItem.model_validate(item) for item in earlier.errors),
-        broken.value,
-        good,
-        broken.dropped,
-    )
 
 
 def _count_success(

@@ -74,8 +74,7 @@ def submit_goal(
     with texts_of(project_id):
         request = read_request(GoalRequest, body)
         digest = hashlib.sha256(json.dumps(body, sort_keys=True, default=str).encode()).digest()
-        earlier = _find_earlier(project_id, idempotency_key, digest)
-        if earlier is not None:
+        if earlier := _find_earlier(project_id, idempotency_key, digest):
             return earlier
         goal = _make_goal(project_id, request)
         goal.request_hash = digest
@@ -92,7 +91,11 @@ def submit_goal(
                     working_store.put(goal, "plan", request.plan)
                 enqueue_goal(goal)
         except IntegrityError:
-            return _after_race(project_id, request, idempotency_key, digest)
+            # A concurrent request came first: with this key, or with this correlation id.
+            if earlier := _find_earlier(project_id, idempotency_key, digest):
+                return earlier
+            message = f"another goal has the correlation id {request.correlation_id}"
+            raise _refuse("/correlation_id", "taken", message) from None
         return goal
 
 
@@ -174,21 +177,12 @@ def _find_earlier(project_id: int, key: str | None, digest: bytes) -> Goal | Non
         return None
     if not 0 < len(key) <= MAX_KEY_CHARACTERS:
         message = f"Idempotency-Key has 1 to {MAX_KEY_CHARACTERS} characters"
-        raise RequestRefusedError([Violation("", "idempotency_key", message)])
+        raise _refuse("", "idempotency_key", message)
     goals = Goal.objects.filter(idempotency_digest=digest_key(project_id, key))
     earlier = goals.filter(project_id=project_id).first()
     if earlier is not None and bytes(earlier.request_hash or b"") != digest:
         raise IdempotencyConflictError(IdempotencyConflictError.__doc__)
     return earlier
-
-
-def _after_race(project_id: int, request: GoalRequest, key: str | None, digest: bytes) -> Goal:
-    """Return the goal of a concurrent request, or refuse a correlation id that is taken."""
-    earlier = _find_earlier(project_id, key, digest)
-    if earlier is not None:
-        return earlier
-    message = f"another goal has the correlation id {request.correlation_id}"
-    raise RequestRefusedError([Violation("/correlation_id", "taken", message)])
 
 
 def _make_goal(project_id: int, request: GoalRequest) -> Goal:

@@ -161,19 +161,13 @@ def replay_group(
     Previews are stored redacted and cut at 8 KiB, and parsed as they are.
     """
     samples, _ = samples_of(group, since, until, LISTED_SAMPLES, selection=selection)
-    rows = [
-        _replay(sample, target, settings)
-        for sample in samples
-        if sample[1].raw_output_preview is not None
-    ]
+    rows = []
+    for event, payload in samples:
+        text = payload.raw_output_preview
+        if text is not None:
+            reading = read_answer(text, target, settings, event.finish_reason)
+            was = event.parse_error_type or event.call_error_type or event.kind
+            # A redaction marker that did not fit was dropped.
+            is_cut = len(text.encode()) > PREVIEW_BYTES - LONGEST_MARKER
+            rows.append(Replayed(event, text, was, is_cut, reading))
     return Replay(rows, len(samples) - len(rows))
-
-
-def _replay(sample: Sample, target: ParseTarget, settings: Settings) -> Replayed:
-    event, payload = sample
-    text = payload.raw_output_preview or ""
-    reading = read_answer(text, target, settings, event.finish_reason)
-    was = event.parse_error_type or event.call_error_type or event.kind
-    # A redaction marker that did not fit was dropped.
-    is_cut = len(text.encode()) > PREVIEW_BYTES - LONGEST_MARKER
-    return Replayed(event, text, was, is_cut, reading)

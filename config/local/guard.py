@@ -61,13 +61,6 @@ def end_children(number: signal.Signals, seconds: float, *, repeat: bool = False
     return True
 
 
-def _await(pid: int) -> int:
-    while True:
-        ended_pid, status = os.waitpid(-1, 0)
-        if ended_pid == pid:
-            return os.waitstatus_to_exitcode(status)
-
-
 def handle_stop_signals(handler: Callable[[int, FrameType | None], None]) -> None:
     """Call `handler` for every signal that asks for a stop, for those held back as well."""
     for number in STOP_SIGNALS:
@@ -88,22 +81,21 @@ def guarded(supervise: Callable[[], int]) -> int:
     pid = os.fork()
     if pid == 0:
         end_with_starter(signal.SIGTERM)
-        os._exit(_run(supervise))
+        try:
+            code = supervise()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
 
     def forward(number: int, frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
 
     handle_stop_signals(forward)
-    code = _await(pid)
+    ended_pid, status = os.waitpid(-1, 0)
+    while ended_pid != pid:
+        ended_pid, status = os.waitpid(-1, 0)
     if not end_children(signal.SIGTERM, POLITE_SECONDS):
         end_children(signal.SIGKILL, LAST_SECONDS, repeat=True)
-    return code
-
-
-def _run(supervise: Callable[[], int]) -> int:
-    try:
-        return supervise()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    return os.waitstatus_to_exitcode(status)

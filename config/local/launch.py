@@ -76,19 +76,14 @@ def _change_owner(folders: list[Path], uid: int, gid: int) -> None:
             os.chown(path, uid, gid, follow_symlinks=False)
 
 
-def _permitted() -> int:
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    line = next(line for line in status.splitlines() if line.startswith("CapPrm:"))
-    return int(line.split()[1], 16)
-
-
 def drop_identity(folders: list[Path]) -> None:
     """Become `nobody` permanently, with one capability: to enter closed folders."""
     _change_owner(folders, NOBODY, NOBODY)
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("CapPrm:"))
+    permitted = int(line.split()[1], 16)
     candidates = (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE)
-    capability = next(
-        (candidate for candidate in candidates if _permitted() >> candidate & 1), None
-    )
+    capability = next((bit for bit in candidates if permitted >> bit & 1), None)
     # PostgreSQL calls access(2) for its own program, and access(2) considers capabilities
     # of an ordinary user only with this bit; all of them are then set explicitly below.
     with suppress(OSError):

@@ -136,7 +136,11 @@ def tool_messages(
     result: ParseResult, failures: Sequence[ExecutionFailure]
 ) -> list[dict[str, str]]:
     """Return a tool message for each call with an id: accepted, failed or partially failed."""
-    messages = {item.call: (item.tool_call_id, _describe_failure(item)) for item in result.failures}
+    messages = {}
+    for failure in result.failures:
+        place = f"{failure.path}: " if failure.path else ""
+        message = f"{failure.tool_name or 'tool call'} failed: {place}{failure.message}"
+        messages[failure.call] = failure.tool_call_id, message
     for action in result.actions:
         if action.call not in messages:
             message = _describe_call(action, result, failures)
@@ -146,11 +150,6 @@ def tool_messages(
         for _, (identity, content) in sorted(messages.items())
         if identity is not None
     ]
-
-
-def _describe_failure(failure: ParseFailure) -> str:
-    place = f"{failure.path}: " if failure.path else ""
-    return f"{failure.tool_name or 'tool call'} failed: {place}{failure.message}"
 
 
 def _describe_call(

@@ -158,7 +158,11 @@ def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) ->
     )
     invalid = [item.feedback for item in history if isinstance(item, Invalid)]
     # The output limit doubles after each answer that ran out of it, up to the ceiling.
-    cuts = sum(map(_ran_out, invalid))
+    cuts = sum(
+        item.error_type is ParseErrorType.TRUNCATED
+        or any(error.code == ONLY_REASONING for error in item.errors)
+        for item in invalid
+    )
     ceiling = max(policy.max_output_tokens_ceiling, policy.max_output_tokens)
     return PlannedAttempt(
         number=number,
@@ -171,8 +175,3 @@ def plan_attempt(policy: RetryPolicy, number: int, history: Sequence[Result]) ->
         timeout_seconds=policy.timeout_seconds,
         dropped_constraints=policy.optional_constraints if simplified else (),
     )
-
-
-def _ran_out(feedback: Feedback) -> bool:
-    is_truncated = feedback.error_type is ParseErrorType.TRUNCATED
-    return is_truncated or any(error.code == ONLY_REASONING for error in feedback.errors)

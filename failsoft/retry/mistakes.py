@@ -76,8 +76,7 @@ def mistakes_in(error_type: ParseErrorType, codes: Iterable[str | None]) -> list
     causes = [code or error_type for code in codes] or [error_type]
     if _NO_CALL in causes and error_type is not ParseErrorType.SCHEMA_INVALID:
         causes.append(error_type)
-    return list(dict.fromkeys(map(_line, causes)))[:MOST_LINES]
-
-
-def _line(cause: str) -> str:
-    return next(line for pattern, line in _LINES if re.fullmatch(pattern, cause))
+    lines = (
+        next(line for pattern, line in _LINES if re.fullmatch(pattern, cause)) for cause in causes
+    )
+    return list(dict.fromkeys(lines))[:MOST_LINES]

@@ -17,9 +17,8 @@ from django.db.models import Max
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.redactor import redact
-from failsoft.completion.loops import DecidedCheck, count_streak
 from failsoft.completion.specification import CheckSpec
-from failsoft.completion.verdicts import CheckDecision
+from failsoft.completion.verdicts import CheckDecision, DecidedCheck, count_streak
 from failsoft.identifiers import uuid7
 from failsoft.json_values import clean_text
 from plans.checks.checking import (

@@ -41,7 +41,11 @@ class Command(BaseCommand):
         with transaction.atomic():
             project = ensure_default_project()
             _ensure_admin(project, folder / PASSWORD_FILE)
-            _ensure_key(project, folder / LOCAL_KEY_FILE)
+            local_key = folder / LOCAL_KEY_FILE
+            stored = ApiKey.objects.filter(project=project, name=LOCAL_KEY_NAME)
+            if not (local_key.exists() and stored.exists()):
+                key = issue_key(project, LOCAL_KEY_NAME, list(Scope))
+                _write_private(local_key, key.text)
             if settings.FAILSOFT_MODEL_URL:
                 _ensure_model(project)
 
@@ -54,12 +58,6 @@ def _ensure_admin(project: Project, target: Path) -> None:
     user = users.objects.create_superuser(ADMIN, "", password)
     Membership.objects.create(project=project, user=user, role=Membership.Role.ADMIN)
     _write_private(target, password)
-
-
-def _ensure_key(project: Project, target: Path) -> None:
-    if target.exists() and ApiKey.objects.filter(project=project, name=LOCAL_KEY_NAME).exists():
-        return
-    _write_private(target, issue_key(project, LOCAL_KEY_NAME, list(Scope)).text)
 
 
 def _ensure_model(project: Project) -> None:

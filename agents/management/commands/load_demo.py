@@ -9,7 +9,6 @@ from django.utils.dateparse import parse_datetime
 
 from agents.demo.loading import SEED, load, remove
 from diagnostics import clock
-from diagnostics.accounts.models import Project
 from diagnostics.management import require_project
 
 
@@ -26,11 +25,13 @@ class Command(BaseCommand):
     def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
         owner = require_project(options["project"])
         if options["remove"]:
-            message = _remove(owner)
+            counts, nothing, done = remove(owner), "No demo data.", "removed"
         else:
             moment = options["now"] or clock.now()
-            message = _load(owner, moment, options["seed"], options["volume"])
-        self.stdout.write(message)
+            counts = load(owner, moment, options["seed"], options["volume"])
+            nothing, done = "Demo data is already loaded.", "loaded"
+        found = f"Demo data {done}: {counts.events} events, {counts.goals} goals."
+        self.stdout.write(found if counts.events or counts.goals else nothing)
 
 
 def _moment(text: str) -> datetime:
@@ -38,17 +39,3 @@ def _moment(text: str) -> datetime:
     if moment is None or moment.tzinfo is None:
         raise ValueError(f"not a time with an offset: {text}")
     return moment
-
-
-def _load(project: Project, now: datetime, seed: int, volume: float) -> str:
-    counts = load(project, now, seed, volume)
-    if not counts.goals:
-        return "Demo data is already loaded."
-    return f"Demo data loaded: {counts.events} events, {counts.goals} goals."
-
-
-def _remove(project: Project) -> str:
-    counts = remove(project)
-    if not counts.events and not counts.goals:
-        return "No demo data."
-    return f"Demo data removed: {counts.events} events, {counts.goals} goals."

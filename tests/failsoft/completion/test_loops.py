@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
-from failsoft.completion.loops import DecidedCheck, Move, NextMove, count_streak, next_turn
 from failsoft.completion.specification import CheckSpec
-from failsoft.completion.verdicts import CheckDecision
+from failsoft.completion.verdicts import (
+    CheckDecision,
+    DecidedCheck,
+    Move,
+    NextMove,
+    count_streak,
+    next_turn,
+)
 
 YES = DecidedCheck(CheckDecision.COMPLETE)
 NO = DecidedCheck(CheckDecision.INCOMPLETE)
