@@ -9,8 +9,6 @@ VERBOSE_LOGGERS = ("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpco
 
 class AgentsConfig(AppConfig):
     name = "agents"
-    label = "agents"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         """Register with the apps below; keep prompts out of the logs of libraries."""

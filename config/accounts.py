@@ -100,7 +100,6 @@ def address_of(request: HttpRequest) -> str | None:
 
 
 def _check_session(request: HttpRequest) -> HttpResponse | None:
-    """End an expired session and return the response, else record the activity."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return None
     if not request.user.is_authenticated:

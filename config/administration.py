@@ -27,8 +27,6 @@ OTHERS = (Authenticator, SocialApp, SocialToken, UserSession)
 
 
 def _grouped(list_apps: Callable[..., Any], rest: Container[object]) -> Callable[..., Any]:
-    """Return the list of tables with those that have no page of their own at the end."""
-
     def get_app_list(request: HttpRequest, app_label: str | None = None) -> Any:  # noqa: ANN401
         apps = list_apps(request, app_label)
         if app_label is not None:

@@ -4,10 +4,7 @@ from diagnostics.redaction.redactor import register_settings_secrets
 
 
 class FailsoftConfig(AppConfig):
-    """The app of settings and system checks."""
-
     name = "config"
-    label = "config"
     verbose_name = "Failsoft"
 
     def ready(self) -> None:

@@ -22,8 +22,6 @@ SystemCheck = Callable[..., list[CheckMessage]]
 def _registered(
     *tags: str, deploy: bool = False
 ) -> Callable[[Callable[[], Messages]], SystemCheck]:
-    """Return a decorator that registers a generator of messages as a system check."""
-
     def register_check(find: Callable[[], Messages]) -> SystemCheck:
         def check(
             app_configs: Sequence[AppConfig] | None,

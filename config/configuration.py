@@ -82,8 +82,6 @@ def _example_checks(fields: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def _begins_with(addresses: str, schemes: Container[str]) -> AfterValidator:
-    """Return a validator of addresses; the empty one is none."""
-
     def check(value: str) -> str:
         if value and urlsplit(value).scheme not in schemes:
             raise ValueError(f"must begin with {addresses}")

@@ -110,7 +110,6 @@ def _read_secret() -> str:
 
 
 def _reason(request: HttpRequest, exception: Exception | None) -> str:
-    """Return what a stranger may read about a failure."""
     code = request.GET.get("error", "")
     if ERROR_CODE.fullmatch(code):
         return f"Your identity provider answered {code}."

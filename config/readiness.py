@@ -135,7 +135,6 @@ def _probe_maintenance() -> str | None:
 
 
 def _probe_pool(queue: str) -> None:
-    """Name the pool if a worker is alive whose processes do not start."""
     if _is_fresh(heartbeat_of("pool", queue)):
         subject = f"the pool of the worker of the queue {queue}"
         raise NotReadyError(f"{subject} has no process: they are starting, or are killed")
@@ -237,7 +236,6 @@ _lock = threading.Lock()
 
 
 def _start_probe(name: str) -> Future[Parts]:
-    """Start a probe in a thread, unless an earlier one is still running."""
     with _lock:
         future = _running_probes.get(name)
         if future is None or future.done():

@@ -65,7 +65,6 @@ def _mfa_settings(configuration: Configuration) -> dict[str, Any]:
 
 
 def _oidc_apps(configuration: Configuration) -> list[dict[str, Any]]:
-    """Return the app of the issuer; the adapter reads its secret when needed."""
     if not configuration.oidc_issuer:
         return []
     app = {

@@ -95,7 +95,6 @@ class Stream:
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:
-    """Return when the client has disconnected, skipping the rest of its request."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -243,7 +242,6 @@ class Application(ASGIHandler):
         return await task
 
     def _respond(self, exchange: Exchange) -> HttpResponse | None:
-        """Return the response of Django, in a thread; None when it was streamed."""
         set_script_prefix("/")
         request_started.send(sender=type(self), scope=exchange.scope)
         body = b"".join(exchange.chunks)
@@ -284,7 +282,6 @@ def _forget(task: "asyncio.Task[HttpResponse | None]") -> None:
 
 
 def _with_length(scope: Message, size: int) -> Message:
-    """Return the scope of a chunked body as that of a body with a known length."""
     if b"transfer-encoding" not in dict(scope["headers"]):
         return scope
     headers = [pair for pair in scope["headers"] if pair[0] != b"transfer-encoding"]

@@ -4,8 +4,6 @@ from django.utils.module_loading import autodiscover_modules
 
 class PlansConfig(AppConfig):
     name = "plans"
-    label = "plans"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from plans.tools import builtin  # noqa: F401, PLC0415 - needs ready apps

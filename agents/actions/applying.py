@@ -140,7 +140,6 @@ def _redact_text(text: str) -> str:
 
 
 def _stored_action(action: Action, entry_id: str) -> dict[str, Any]:
-    """Return the action as it is stored: flat, redacted, with the full id of its entry."""
     flat = {
         name: _redact_text(value) if isinstance(value, str) else value
         for name, value in action.flat().items()

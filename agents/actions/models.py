@@ -19,7 +19,6 @@ class EntryQuerySet(models.QuerySet["Entry"]):
         return self.filter(status__in=[Entry.Status.ACTIVE, Entry.Status.SNOOZED])
 
     def by_importance(self) -> Self:
-        """The most important first; those without a priority last."""
         importance = Coalesce("priority", Entry.AFTER_EVERY_PRIORITY)
         ordered = self.annotate(importance=importance)
         return ordered.order_by("importance", "created_at", "id")

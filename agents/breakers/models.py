@@ -117,7 +117,6 @@ class Breaker(NamedRow):
 
     @property
     def is_isolated(self) -> bool:
-        """Whether it can only be closed manually."""
         return self.state == "isolated"
 
 

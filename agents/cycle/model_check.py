@@ -100,16 +100,12 @@ def ask_model(claim: GoalClaim) -> AskModel:
     """Return the function that checks of kind `model` call: it asks the goal's model."""
 
     def ask(spec: CheckSpec, subject: CheckedWork, check_id: str) -> CheckerOutput:
-        return _CheckCall(claim, check_id).ask(_prompt_of(claim, spec, subject, check_id))
+        text = working_store.get(claim.goal, "goal")["text"]
+        results = [row for row in subject.results if isinstance(row, dict)]
+        prompt = check_prompt(text, subject.iteration, results, spec.instructions, check_id)
+        return _CheckCall(claim, check_id).ask(prompt)
 
     return ask
-
-
-def _prompt_of(claim: GoalClaim, spec: CheckSpec, subject: CheckedWork, check_id: str) -> Prompt:
-    goal = claim.goal
-    raw = working_store.get(goal, "goal")
-    results = [row for row in subject.results if isinstance(row, dict)]
-    return check_prompt(raw["text"], subject.iteration, results, spec.instructions, check_id)
 
 
 @dataclass(slots=True)

@@ -69,7 +69,10 @@ class _WorkflowRun:
     ) -> NextMove:
         while True:
             next_move = self.go_round(plan, check)
-            report(self.last_line())
+            line = f"iteration {self.result.cycle}: {self.result.results[-1]['task_status']}"
+            if self.result.decisions:
+                line += f", {decision_line(self.result.decisions[-1])}"
+            report(line)
             if next_move.move is not Move.AGAIN:
                 return next_move
 
@@ -80,13 +83,6 @@ class _WorkflowRun:
         self.result.results = execute(payload, seams)
         status = self.result.results[-1]["task_status"]
         return self._without_check(status) if check is None else self._check(check, status)
-
-    def last_line(self) -> str:
-        line = f"iteration {self.result.cycle}: {self.result.results[-1]['task_status']}"
-        if self.result.decisions:
-            last = self.result.decisions[-1]
-            line += f", {decision_line(last)}"
-        return line
 
     def _without_check(self, status: str) -> NextMove:
         if status == TaskStatus.COMPLETED:

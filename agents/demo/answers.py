@@ -66,7 +66,6 @@ def _repeated_key(value: Value, _: Random) -> str:
 
 
 def _wordy(value: Value) -> Value:
-    """Return a verbose answer, like that of a model that reaches its limit."""
     if "steps" not in value:
         return {"kind": value["kind"], "thought": f"{WORDS} {WORDS}", **value}
     steps = [{**step, "title": f"{step['title']}. {WORDS}"} for step in value["steps"]]
@@ -80,7 +79,6 @@ def _cut(share: float, value: Value, _: Random) -> str:
 
 
 def _cut_behind_a_token(value: Value, random: Random) -> str:
-    """Return a cut answer that leaks a token, for the redactor."""
     token = random.randbytes(20).hex()
     leaked = f'"args": {{\n "authorization": "Bearer {token}",'
     return _cut(1.0, value, random).replace('"args": {', leaked, 1)

@@ -183,7 +183,6 @@ def _add_models(project: Project, at: datetime) -> dict[tuple[str, str], Languag
 
 
 def _add_demo_prices(project_id: int, moment: datetime) -> None:
-    """Add prices for models of the story without a price in the list or the project."""
     look_up_prices()
     priced = prices_of(project_id)
     first_day = (moment - timedelta(days=STORY.days)).date()
@@ -211,7 +210,6 @@ def _providers(project: Project) -> QuerySet[Provider]:
 
 
 def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
-    """Keep the rows whose id ends in the demo's mark."""
     return rows.filter(EndsWith(Cast(id_field, TextField()), MARK.hex()))
 
 

@@ -117,8 +117,6 @@ class DemoPattern(_StoryPart):
 
 
 class DemoPrice(_StoryPart):
-    """A fake price of a model of the story, in US dollars per 1M tokens."""
-
     provider: str
     model: str
     input_per_million: Decimal
@@ -169,8 +167,6 @@ class Plot(_StoryPart):
 
 
 class Story(_StoryPart):
-    """All of `story.toml`."""
-
     days: int
     deployed_hours_ago: tuple[float, ...]
     environments: dict[str, float]

@@ -99,7 +99,6 @@ def place_of(
 
 
 def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
-    """Yield the starts of runs, following the hourly traffic."""
     owed = random.random()
     for hour in range(STORY.days * 24, 0, -1):
         begin = now - hour * HOUR

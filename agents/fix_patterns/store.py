@@ -130,7 +130,6 @@ def _add(pattern_ids: list[int], counts: dict[str, int]) -> None:
 
 
 def _lock(rows: QuerySet[FixPattern]) -> list[int]:
-    """Lock rows in the order of their ids; return the ids."""
     ordered = rows.select_for_update().order_by("pk")
     return list(ordered.values_list("pk", flat=True))
 

@@ -102,7 +102,6 @@ class Goal(LeasedRow):
 
     @property
     def planner_model(self) -> LanguageModel:
-        """The model that plans; a goal submitted with its plan has none."""
         if self.language_model is None:
             raise ValueError("a goal that brings its plan asks no model")
         return self.language_model

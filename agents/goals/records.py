@@ -261,7 +261,6 @@ def _run(run: Run) -> dict[str, Any]:
 
 
 def _row_record(row: Attempt | CompletionCheck) -> dict[str, Any]:
-    """Return every column of a row that is shown; times as text."""
     names = [field.name for field in row._meta.concrete_fields if field.name not in _OMITTED]
     values = {name: getattr(row, name) for name in names}
     return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in values.items()}

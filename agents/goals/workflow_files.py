@@ -163,7 +163,6 @@ def _check_keys(document: dict[str, Any]) -> list[Violation]:
 
 
 def _locate(error: Violation, places: Places) -> Located:
-    """Return a refusal at its value, or at the nearest value that exists."""
     # `steps` of the file is below `plan` in the body.
     inner = error.path.removeprefix("/plan/")
     path = error.path if inner == error.path else f"/{inner}"

@@ -102,8 +102,6 @@ def event_of(project_id: int, event_id: str) -> Sample | None:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """One sample, parsed again."""
-
     event: Event
     text: str
     was: str

@@ -152,7 +152,6 @@ def lab(request: ConsoleRequest) -> HttpResponse:
 
 
 def _mask(form: LabForm) -> tuple[str, Sequence[str], str]:
-    """Return the text without secrets, the kinds of secrets masked, and a fault."""
     if len(form.text.encode("utf-8", "replace")) > MAX_BYTES:
         return "", (), "The text is larger than 1 MiB."
     redacted = redact_found(form.text)
@@ -180,7 +179,6 @@ def _settings(data: Mapping[str, str], suffix: str = "") -> Settings:
 
 
 def _of_event(request: ConsoleRequest) -> LabForm:
-    """Return the form filled with a stored failure; 404 for one of another project."""
     event_id = request.GET.get("event", "")
     if not event_id:
         return LabForm()

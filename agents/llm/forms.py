@@ -71,7 +71,6 @@ class ProviderForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plai
             self.fields["adapter"].choices = allowed  # type: ignore[attr-defined]
 
     def clean_name(self) -> str:
-        """Refuse a secret, and a name that another provider of the project has."""
         name = without_secret(self.cleaned_data["name"])
         others = Provider.objects.filter(project=self.project, name=name)
         if others.exclude(pk=self.instance.pk).exists():
@@ -139,8 +138,6 @@ class ProviderForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plai
 
 
 class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """A model and the settings of its calls."""
-
     supported_output_modes = forms.MultipleChoiceField(
         choices=choices_of(LanguageModel.OutputMode),
         required=False,
@@ -187,12 +184,10 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         }
 
     def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        """`provider`: names are unique within it."""
         super().__init__(*args, **kwargs)
         self.provider = provider
 
     def clean_name(self) -> str:
-        """Refuse a secret, and a name that another model of the provider has."""
         name = without_secret(self.cleaned_data["name"])
         others = LanguageModel.objects.filter(provider=self.provider, name=name)
         if others.exclude(pk=self.instance.pk).exists():
@@ -204,8 +199,6 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
 
 class PurgeForm(forms.Form):
-    """What to delete, and its name typed again."""
-
     correlation_id = forms.CharField(
         label="Run ID",
         max_length=200,
@@ -218,7 +211,6 @@ class PurgeForm(forms.Form):
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
-        """`project`: its name confirms that all its data is deleted."""
         super().__init__(*args, **kwargs)
         self.project = project
 
@@ -231,8 +223,6 @@ class PurgeForm(forms.Form):
 
 
 class ProjectDeletionForm(forms.Form):
-    """The slug of the project that will be deleted."""
-
     slug = forms.CharField(
         label="Type the slug to confirm", widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
@@ -250,8 +240,6 @@ class ProjectDeletionForm(forms.Form):
 
 
 class LanguageModelField(forms.ModelChoiceField):  # type: ignore[type-arg]  # plain at run time
-    """A choice among models, each named with its provider."""
-
     def label_from_instance(self, obj: Model) -> str:
         """Include the provider: two of them may serve models of the same name."""
         return f"{obj.provider.name}/{obj.name}" if isinstance(obj, LanguageModel) else ""

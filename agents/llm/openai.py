@@ -87,7 +87,6 @@ class OpenAIProvider:
     def _open(
         self, request: CompletionRequest, deadline: float, **options: object
     ) -> openai.Stream[object]:
-        """Call, and return the answer with its body unread."""
         limit = {self._token_limit: request.max_output_tokens}
         body = _parameters(request) | limit | options
         return send_forced(openai, partial(self._post, deadline), body, "auto")
@@ -176,7 +175,6 @@ def _complete(
     envelope: Mapping[str, Any],
     request: CompletionRequest,
 ) -> Completion:
-    """Return the completion of a message, received whole or assembled from chunks."""
     tool_calls: Any = message.get("tool_calls") or ()
     # Unchecked: a malformed call must not invalidate the others.
     calls = tuple(tool_calls) if isinstance(tool_calls, list | tuple) else (tool_calls,)

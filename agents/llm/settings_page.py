@@ -21,6 +21,8 @@ from diagnostics.settings.frame import (
 )
 from diagnostics.web.pages import ConsoleRequest, user_of
 
+OPEN_TAB = {"tab": "settings_providers"}
+
 
 @settings_page
 def providers(request: ConsoleRequest) -> HttpResponse:
@@ -50,7 +52,7 @@ def provider(request: ConsoleRequest, identity: int | None = None) -> HttpRespon
             action = "provider.changed" if identity else "provider.created"
             _save(request, form, action, form.cleaned_data["name"])
             return redirect("settings_providers")
-    return show(request, "provider", {"form": form, "row": row, **_open_tab()}, "Provider")
+    return show(request, "provider", {"form": form, "row": row, **OPEN_TAB}, "Provider")
 
 
 @settings_form
@@ -70,7 +72,7 @@ def language_model(
             target = f"{owner.name}/{form.cleaned_data['name']}"
             _save(request, form, action, target)
             return redirect("settings_providers")
-    context = {"form": form, "row": row, "provider": owner, **_open_tab()}
+    context = {"form": form, "row": row, "provider": owner, **OPEN_TAB}
     return show(request, "model", context, "Model")
 
 
@@ -78,10 +80,6 @@ def language_model(
 def test_model(request: ConsoleRequest, identity: int) -> HttpResponse:
     request_model_test(_model(request, identity), user_of(request))
     return redirect("settings_providers")
-
-
-def _open_tab() -> dict[str, str]:
-    return {"tab": "settings_providers"}
 
 
 def _save(

@@ -84,7 +84,6 @@ def postgres_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
 
 
 def broker_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    """Return the embedded broker on a unix socket."""
     path = folder.sockets / "broker"
     command = broker.server_command(folder.path, path)
     return LocalProgram("broker", command, env, ready=lambda: broker.answers(path), stop=QUICK_STOP)

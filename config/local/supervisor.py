@@ -88,13 +88,6 @@ class Running:
     restart_at: float = 0.0  # 0 while it runs
 
 
-def wait_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=seconds)
-        return True
-    return False
-
-
 def end_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
@@ -276,6 +269,7 @@ class Supervisor:
             started_at = time.monotonic()
             for running, (_, seconds) in signalled:
                 timeout = 0.5 if self.stop_signals > 1 else seconds
-                wait_for(running.process, started_at + timeout - time.monotonic())
+                with suppress(subprocess.TimeoutExpired):
+                    running.process.wait(started_at + timeout - time.monotonic())
         for running in group:
             end_group(running.process)

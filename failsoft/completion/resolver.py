@@ -104,7 +104,6 @@ def _judge_output(output: str, expected: str | None) -> CheckVerdict:
 
 
 def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
-    """Return the decision that is the whole output, if it is one."""
     outcome = recover(text)
     if not isinstance(outcome, Recovered) or not isinstance(outcome.value, dict):
         return None
@@ -113,7 +112,6 @@ def _whole_document(text: str) -> dict[str, Any] | UndecidedCause | None:
 
 
 def _document_of_lines(text: str) -> dict[str, Any] | UndecidedCause | None:
-    """Return the only decision document among the lines of an output, if there is one."""
     documents = [_read_block(block) for block in decision_blocks(text)]
     decisions = [item for item in documents if item is not None]
     if len(decisions) > 1:
@@ -244,7 +242,6 @@ def _is_conditional(text: str, start: int, end: int) -> bool:
 
 
 def _line_before(text: str, end: int) -> str:
-    """Return the last line before an offset that has more than a fence."""
     while text[end - 1 : end] in _BLANKS:
         end -= 1
     return text[text.rfind("\n", 0, end) + 1 : end]
@@ -287,7 +284,6 @@ def _ends_line(text: str, end: int) -> bool:
 
 
 def _rest_after(text: str, start: int, closed: list[tuple[int, int]]) -> str:
-    """Return the text from an unclosed brace on, without the closed documents."""
     parts, at = [], start
     for begin, end in closed:
         if begin > start and _DECISION.search(text, begin, end):

@@ -101,7 +101,6 @@ def fit_output(value: JsonValue) -> JsonValue:
 
 
 def _is_surely_short(value: JsonValue) -> bool:
-    """Whether a value is certainly short, without serializing it."""
     remaining = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
     pending: list[JsonValue] = [value]
     while pending:

@@ -238,7 +238,6 @@ def _declare(steps: list[dict[str, Any]]) -> dict[str, int]:
 
 
 def _display_id(step: dict[str, Any], index: int) -> str:
-    """Return the id of a step for result rows; its position when it has none."""
     step_id = _text_or_empty(step.get("step_id"))
     if not step_id.strip() or step_id == META_STEP_ID:
         return f"(step {index + 1})"

@@ -91,7 +91,6 @@ def _check_place_of_meta(
 def _compare(
     path: str, meta: dict[str, Any], rows: list[dict[str, Any]], violations: Violations
 ) -> None:
-    """Compare a well-formed summary with its well-formed rows."""
     counts = Counter(_kind_of_row(row) for row in rows)
     actual_stats = {"total_steps": len(rows), **{key: counts[key] for key in COUNTS[1:]}}
     for key, actual in actual_stats.items():

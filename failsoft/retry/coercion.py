@@ -205,7 +205,6 @@ def _is_plan(value: dict[str, Any]) -> bool:
 
 
 def _held(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return what a JSON string holds; any other value as it is."""
     document = read_document(value)
     return value if document is None else document.value
 

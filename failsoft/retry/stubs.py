@@ -115,7 +115,6 @@ def stub_proposal() -> dict[str, Any]:
 
 
 def _make_plan(calls: list[Call]) -> Plan:
-    """Return a plan that makes the calls in sequence, each step titled as a stub."""
     return {
         "steps": [
             {

@@ -429,7 +429,6 @@ def _changed(
     name: str | None = None,
     resource: Resource | None = None,
 ) -> ReadableSpan:
-    """Return a span with other parts; its links, which the server does not read, are dropped."""
     return ReadableSpan(
         name or span.name,
         span.context,

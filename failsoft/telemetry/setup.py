@@ -101,7 +101,6 @@ def _switch(sdk: Sdk) -> bool:
 
 
 def _start(point: EntryPoint) -> bool:
-    """Start an instrumentation, unless somebody did; return whether it runs."""
     with harmless(f"instrumenting {point.name}"):
         instrumentor = point.load()()
         if not getattr(instrumentor, "is_instrumented_by_opentelemetry", False):

@@ -247,7 +247,6 @@ def _find(request: Request, run_id: UUID) -> Run:
 
 
 def _key_name(request: Request) -> str:
-    """Return the default for `by`: the API key, by its public part."""
     return f"key {key_of(request).key_id}"
 
 

@@ -102,7 +102,6 @@ def _find_kept(run: Run, plan: ResolvedPlan, end: int) -> dict[int, RunStep]:
 
 
 def _read_outputs(run: Run, plan: ResolvedPlan, kept: dict[int, RunStep]) -> dict[str, object]:
-    """Return the raw outputs of kept steps that the steps to be run refer to."""
     names = {
         f"{OUTPUT_PREFIX}{other}"
         for step in plan.steps

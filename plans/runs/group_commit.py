@@ -317,14 +317,12 @@ class GroupCommit:
             return False
 
     def _sleep(self) -> None:
-        """Wait until a caller that queues a row wakes this thread."""
         self._is_idle = True
         if not (self._queue or self._is_urgent or self._is_closing):
             self._changed.wait(self._store.seconds_to_beat())
         self._is_idle = False
 
     def _commit_queued(self) -> None:
-        """Commit the queued rows; the caller holds `_committing`."""
         queued = [self._queue.popleft() for _ in range(len(self._queue))]
         rows = {entry.position: entry.row for entry in queued}
         outputs = {name: output for entry in queued for name, output in entry.outputs.items()}

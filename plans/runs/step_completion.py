@@ -162,7 +162,6 @@ class Settlement:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
 
     def _read_faults(self, positions: Collection[int]) -> None:
-        """Read the results that block other steps, and their root causes."""
         if not positions:
             return
         not_ok = Q(ok=False) | Q(reason__isnull=False)

@@ -33,7 +33,6 @@ def put(row: Owner, name: str, value: object) -> None:
 
 
 def put_all(row: Owner, values: Mapping[str, object]) -> None:
-    """Store several values of a row by name, replacing earlier ones."""
     owner = owner_of(row)
     items = [
         WorkingItem(

@@ -94,7 +94,6 @@ def _ensure_model(project: Project) -> None:
 
 
 def _write_private(target: Path, text: str) -> None:
-    """Write a file that only its owner can ever read."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         os.fchmod(descriptor, OWNER_ONLY)

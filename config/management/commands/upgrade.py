@@ -70,7 +70,6 @@ class Command(BaseCommand):
         call_command("collectstatic", interactive=False, verbosity=0)
 
     def _restore(self, dump: Path) -> None:
-        """Replace the content of the database by that of a dump, which is read first."""
         _run("pg_restore", "--list", str(dump), connects=False)
         connection.rollback()
         with connection.cursor() as cursor:

@@ -200,7 +200,6 @@ _processes: list[_Process] = []
 
 
 def _process() -> _Process:
-    """Return the connections of this process: a fork begins without any."""
     with _lock:
         if not _processes or _processes[-1].pid != os.getpid():
             _processes[:] = [_Process()]
