@@ -53,6 +53,7 @@ _LINES: Sequence[tuple[str, str]] = (
     ("step_id_missing|(steps_|tool_|tool_name_)?missing|required", "leaving out a required key"),
     ("step_id_.+|step_sequence_.+", "ids other than step_1, step_2, ... each used once"),
     ("dependency_.+", "a dependency on a step that does not exist, or a circle of dependencies"),
+    ("reference_.+", "a reference to the output of a step that does not exist, or of itself"),
     ("union_tag.+", "a kind other than call_tool, ask_user or finish"),
     ("enum|literal_error|choice", "a value that is not among those a field allows"),
     (_NO_CALL, "text instead of calls of tools"),
