@@ -93,7 +93,8 @@ def test_missed_minutes_are_caught_up_in_order(project: Project, now: datetime) 
 def test_a_model_that_gets_worse_fires_once_and_recovers_once(
     project: Project, now: datetime
 ) -> None:
-    begin = now - timedelta(hours=4)
+    # From a full hour: how soon it fires depends on where in an hour it begins, 7 to 18 minutes.
+    begin = now.replace(minute=0) - timedelta(hours=4)
     shares = [0.03] * 120 + [0.25] * 20 + [0.03] * 100
     count_calls(project, begin, iter(shares), 5, "m-1")
     ensure_standard_rules()
