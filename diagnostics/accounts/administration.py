@@ -57,8 +57,6 @@ def in_sentence_case(value: object) -> str:
 
 
 class SentenceFilter(admin.ChoicesFieldListFilter):
-    """The values of a choice, in sentence case."""
-
     def choices(self, changelist: Any) -> Iterator[Any]:  # noqa: ANN401 - Django's
         """Return the choices; the first is "all"."""
         all_values, *rest = super().choices(changelist)
@@ -82,8 +80,6 @@ def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
 
 
 class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # plain at run time
-    """A page whose changes are in the audit log, too."""
-
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401
         _note(request, obj, "added")
         return super().log_addition(request, obj, message)

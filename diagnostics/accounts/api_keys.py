@@ -70,5 +70,4 @@ def is_right_secret(secret: str, stored_hash: bytes | None) -> bool:
 
 
 def allows(granted: frozenset[str], required: Scope) -> bool:
-    """Whether the scopes of a key include what a request needs."""
     return required in granted or Scope.ADMIN in granted

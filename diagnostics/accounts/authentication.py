@@ -47,7 +47,6 @@ class KnownKey:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is neither revoked nor expired."""
         ends = self.key.expires_at
         return self.key.revoked_at is None and (ends is None or ends > self.now)
 
@@ -107,8 +106,6 @@ LAST_USED_PRECISION = timedelta(minutes=1)
 
 
 class KeyHolder:
-    """The holder of a key: authenticated, but no user."""
-
     is_authenticated = True
     is_anonymous = False
     pk = None
@@ -211,7 +208,6 @@ class KeyedView(APIView):
         work_for(project_of(request).pk)
 
     def http_method_not_allowed(self, request: HttpRequest, *_: object, **__: object) -> NoReturn:
-        """Answer 405 with the methods that the address takes."""
         allowed = ", ".join(sorted({*self.allowed_methods} - {"HEAD", "OPTIONS"}))
         message = f"{request.method} is not allowed here; allowed: {allowed}."
         raise MethodNotAllowed(str(request.method), message)

@@ -24,7 +24,6 @@ def write_token(random: bytes) -> str:
 
 
 def hash_token(token: str) -> bytes:
-    """Return the SHA-256 by which a token is stored."""
     return hashlib.sha256(token.encode()).digest()
 
 
@@ -146,7 +145,6 @@ def _lock(membership: Membership) -> bool:
 
 
 def _keep_an_administrator(membership: Membership) -> None:
-    """Raise LastAdminError if nobody else administers the project."""
     others = Membership.objects.filter(
         project_id=membership.project_id, role=Membership.Role.ADMIN, user__is_active=True
     )

@@ -15,6 +15,7 @@ from diagnostics.accounts.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_ke
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.authentication import forget
 from diagnostics.accounts.models import ApiKey, Project
+from failsoft.json_values import JSON
 
 DEFAULT_SLUG = "default"
 LOCAL_KEY_FILE = "api-key"
@@ -44,6 +45,24 @@ def issue_key(
         expires_at=expires_at,
     )
     return IssuedKey(minted.text, row)
+
+
+def create_key(
+    project: Project,
+    by: Actor,
+    name: str,
+    scopes: Sequence[Scope],
+    expires_at: datetime | None = None,
+) -> IssuedKey:
+    """Create a key as `issue_key` does, with an entry in the audit log."""
+    with transaction.atomic():
+        issued = issue_key(project, name, scopes, expires_at)
+        details: dict[str, JSON] = {
+            "key_id": issued.row.key_id,
+            "scopes": [scope.value for scope in scopes],
+        }
+        note(project.pk, by, "key.created", name, details)
+    return issued
 
 
 def revoke_key(key: ApiKey, by: Actor) -> bool:

@@ -77,7 +77,6 @@ def rename_view(view: SavedView, person: Person, name: str) -> None:
 
 
 def share_view(view: SavedView, person: Person, *, is_shared: bool) -> None:
-    """Share a view with every member, or only its owner."""
     with transaction.atomic():
         SavedView.objects.filter(pk=view.pk).update(is_shared=is_shared)
         action = "view.shared" if is_shared else "view.unshared"

@@ -65,7 +65,6 @@ def current_schemas(project_id: int) -> QuerySet[AgentSchema]:
 
 
 def versions_of(project_id: int, node: str) -> QuerySet[AgentSchema]:
-    """Return every kept version of a node's schema, newest first."""
     rows = AgentSchema.objects.filter(project_id=project_id, node=node)
     return rows.order_by("-created_at", "-pk")
 

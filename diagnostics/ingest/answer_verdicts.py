@@ -10,7 +10,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -64,7 +64,7 @@ ANY_VALUE = ExpectedAnswer(None)
 class AnswerVerdicts:
     """Checks the answers of one request within a time budget."""
 
-    def __init__(self, project_id: int | None, drafts: Iterable[Draft]) -> None:
+    def __init__(self, project_id: int | None, drafts: Sequence[Draft]) -> None:
         """Load the registered schemas of the nodes and tools of these drafts.
 
         Without a project nothing is registered, and no database is needed.
@@ -74,8 +74,10 @@ class AnswerVerdicts:
         self._registered: Mapping[str, AgentSchema] = {}
         self._expected: dict[str, ExpectedAnswer | None] = {}
         if project_id is not None:
-            nodes = {name for draft in drafts for name in _names_of(draft)}
-            self._registered = schemas_for(project_id, nodes) if nodes else {}
+            names = {draft.node for draft in drafts}
+            called = (slug(call.name) for draft in drafts for call in draft.answer.calls)
+            names.update(filter(None, called))
+            self._registered = schemas_for(project_id, names) if names else {}
 
     def judge(self, draft: Draft) -> tuple[Draft, SchemaVerdict | None]:
         """Return the verdict on a draft's answer.
@@ -103,7 +105,6 @@ class AnswerVerdicts:
         return _with_schema_names(replace(draft, answer=answer), expected), verdict
 
     def _missing(self, draft: Draft) -> UncheckedReason | None:
-        """Return what is missing for a check: a schema, or the answer."""
         expected = self._text_expectation(draft)
         if _is_unread(draft, expected):
             return UncheckedReason.NO_SCHEMA
@@ -141,8 +142,11 @@ class AnswerVerdicts:
     def _judge_free_text(self, draft: Draft) -> SchemaVerdict | None:
         """Return why a text is unusable of which nothing is expected."""
         text = draft.answer.text or ""
+        inner = text.strip()
         is_odd = draft.has_failed or draft.ending in CUT
-        if not (is_odd or _may_be_empty(text)):
+        # Nothing, or perhaps a block of thinking alone.
+        may_be_empty = not inner or inner[0] in "<[◁" or inner[-1] in ">]▷"
+        if not (is_odd or may_be_empty):
             return None
         verdict = self._within_budget(text, draft, ANY_VALUE)
         is_empty = verdict.error_type == ParseErrorType.EMPTY_OUTPUT or _is_open_thinking(text)
@@ -216,12 +220,6 @@ def _is_unread(draft: Draft, expected: ExpectedAnswer | None) -> bool:
     return draft.answer_schema is not None and (expected is None or expected.schema is None)
 
 
-def _may_be_empty(text: str) -> bool:
-    """Whether a text is empty, or may be a block of thinking alone."""
-    inner = text.strip()
-    return not inner or inner[0] in "<[◁" or inner[-1] in ">]▷"
-
-
 def _is_open_thinking(text: str) -> bool:
     """Whether a text begins with a block of thinking that nothing closes."""
     try:
@@ -269,13 +267,6 @@ def log_sources(project_id: int) -> set[str | None]:
     """Return the services whose log records have recently carried answers: their spans do not."""
     rows = SpanVerdict.objects.filter(project_id=project_id).order_by("-pk")
     return set(rows.values_list("content__source", flat=True)[:MOST_RECENT])
-
-
-def _names_of(draft: Draft) -> Iterator[str]:
-    yield draft.node
-    for call in draft.answer.calls:
-        if (name := slug(call.name)) is not None:
-            yield name
 
 
 def _with_schema_names(draft: Draft, expected: ExpectedAnswer) -> Draft:

@@ -5,7 +5,8 @@ statement, and a killed process loses nothing: the next such event is checked.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import groupby
 from time import monotonic
@@ -50,7 +51,6 @@ class SeenStretch(NamedTuple):
     last: datetime
 
     def joined(self, other: "SeenStretch") -> "SeenStretch":
-        """Return the stretch that holds both."""
         return SeenStretch(min(self.first, other.first), max(self.last, other.last))
 
     def counted(self, now: datetime) -> "SeenStretch":
@@ -113,7 +113,7 @@ class AnswererSighting(NamedTuple):
         return UUID(hashlib.md5(text, usedforsecurity=False).hexdigest())
 
 
-KnownStretches = dict[UUID, dict[str, SeenStretch]]
+KnownStretches = defaultdict[UUID, dict[str, SeenStretch]]
 _quiet: dict[tuple[int, AnswererSighting], float] = {}
 
 
@@ -158,7 +158,6 @@ def _sightings(stored: Iterable[tuple[PostedEvent, Row]]) -> dict[AnswererSighti
 
 
 def forget_old_answerers() -> int:
-    """Delete answerers last seen before the oldest kept event; return how many rows."""
     before = clock.now() - timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS)
     return delete_before("diagnostics_answerer", "last_seen", before, PURGE_BATCH)
 
@@ -170,26 +169,18 @@ def _save(project_id: int, sightings: Mapping[AnswererSighting, SeenStretch]) ->
         locked = Project.objects.select_for_update(no_key=True).filter(pk=project_id)
         if not locked.values_list("pk", flat=True):
             return
-        known = _load_stretches(project_id, {sighting.slot for sighting in sightings})
+        known: KnownStretches = defaultdict(dict)
+        slots = {sighting.slot for sighting in sightings}
+        for row in Answerer.objects.filter(project_id=project_id, slot__in=slots):
+            known[row.slot][row.value] = SeenStretch(row.first_seen, row.last_seen)
         changes = list(_save_sightings(project_id, sightings, known))
-        for _, simultaneous in groupby(
-            changes, key=lambda change: (change[0].requested, change[1])
-        ):
-            _record_change(project_id, *next(simultaneous))
-    full = {
-        sighting.any for sighting in sightings if len(known.get(sighting.slot, ())) >= MOST_VALUES
-    }
+        for _, same in groupby(changes, key=lambda change: (change[0].requested, change[1])):
+            _record_change(project_id, *next(same))
+    full = {sighting.any for sighting in sightings if len(known[sighting.slot]) >= MOST_VALUES}
     if len(_quiet) > MOST_QUIET:
         _quiet.clear()
     until = monotonic() + QUIET_SECONDS
     _quiet.update({(project_id, sighting): until for sighting in (*sightings, *full)})
-
-
-def _load_stretches(project_id: int, slots: Collection[UUID]) -> KnownStretches:
-    known: KnownStretches = {}
-    for row in Answerer.objects.filter(project_id=project_id, slot__in=slots):
-        known.setdefault(row.slot, {})[row.value] = SeenStretch(row.first_seen, row.last_seen)
-    return known
 
 
 def _save_sightings(
@@ -199,7 +190,7 @@ def _save_sightings(
     now = clock.now()
     counted = [(sighting, stretch.counted(now)) for sighting, stretch in sightings.items()]
     for sighting, stretch in sorted(counted, key=_sort_key):
-        stretches = known.setdefault(sighting.slot, {})
+        stretches = known[sighting.slot]
         placed = place(sighting.value, stretch, stretches)
         if placed.stretch is not None:
             stretches[sighting.value] = placed.stretch

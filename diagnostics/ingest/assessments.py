@@ -15,7 +15,7 @@ from django.db.models import Q
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from diagnostics.ingest.joined_calls import key_of
+from diagnostics.ingest.joined_calls import key_of, reported_calls
 from diagnostics.ingest.models import SpanCall
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation
 from diagnostics.redaction.rules import redactor_of
@@ -114,7 +114,10 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
 
 def _with_runs(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessment]:
     """Yield the assessments with their runs, without those of failed calls."""
-    calls = _calls_of(project_id, [row for row in rows if not row.is_linked])
+    unlinked = [row for row in rows if not row.is_linked]
+    traces = {row.trace_id for row in unlinked if row.trace_id}
+    replies = {row.response for row in unlinked if row.response}
+    calls = list(reported_calls(project_id, traces, replies).reverse()) if unlinked else []
     events = _events_of(project_id, calls)
     by_span = {(call.trace_id, call.span_id): call.event_id for call in calls}
     by_reply = {call.response: call.event_id for call in calls}
@@ -132,15 +135,6 @@ def _with_runs(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessme
             event = event or (events.get(nearby_id) if nearby_id else None)
             row.correlation_id = event.correlation_id if event else row.correlation_id
         yield row
-
-
-def _calls_of(project_id: int, rows: Sequence[Assessment]) -> list[SpanCall]:
-    if not rows:
-        return []
-    traces = {row.trace_id for row in rows if row.trace_id}
-    replies = {row.response for row in rows if row.response}
-    conditions = Q(trace_id__in=traces) | Q(response__in=replies)
-    return list(SpanCall.objects.filter(conditions, project_id=project_id).order_by("-pk"))
 
 
 def _events_of(project_id: int, calls: Sequence[SpanCall]) -> Mapping[UUID, Event]:

@@ -42,8 +42,6 @@ SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class UncheckedAnswers:
-    """The unchecked answers of one node with one reason."""
-
     node: str
     reason: UncheckedReason
     count: int

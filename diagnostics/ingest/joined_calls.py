@@ -15,7 +15,7 @@ adds nothing. Two spans report the same call:
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
@@ -23,7 +23,7 @@ from math import inf
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall, SpanVerdict
@@ -138,7 +138,11 @@ class _Calls:
         candidates = [
             (min(distance_ns(other, place) for other in call.places), call)
             for call in self._candidates(place)
-            if any(is_same_call(other, place) for other in _comparable(call.places, place))
+            # Of the same instrumentation if there are any.
+            if any(
+                is_same_call(other, place)
+                for other in [it for it in call.places if it.scope == place.scope] or call.places
+            )
         ]
         return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
@@ -166,11 +170,6 @@ class _Calls:
                 yield from self._by_key.get((place.failure, near), ())[-MOST_NEAR:]
 
 
-def _comparable(places: list[CallPlace], place: CallPlace) -> list[CallPlace]:
-    """Return the places of the same instrumentation if it has any, else all."""
-    return [known for known in places if known.scope == place.scope] or places
-
-
 @dataclass(slots=True)
 class Joined:
     """The remaining drafts by index, and how many spans reported a known call."""
@@ -187,9 +186,11 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
         if draft.place is not None
     ]
     places = [place for _, _, place in placed]
+    rows = list[SpanCall]()
     if places:
         _lock_calls(project_id, places)
-    rows = _rows_of(project_id, places)
+        responses = {place.response_id for place in places if place.response_id is not None}
+        rows += reported_calls(project_id, {place.trace_id for place in places}, responses)
     twins = _failed_twins(project_id, [place for place in places if place.failure is not None])
     known = {row.pk: row for row in (*rows, *(row for row, _ in twins))}
     failures = {row.event_id: failure for row, failure in twins}
@@ -268,6 +269,14 @@ def delete_success(row: SpanCall) -> dict[str, Any] | None:
     return fields
 
 
+def reported_calls(
+    project_id: int, traces: Collection[str], responses: Collection[str | UUID]
+) -> QuerySet[SpanCall]:
+    """Return the spans of calls in these traces or with these responses, oldest first."""
+    conditions = Q(trace_id__in=traces) | Q(response__in=responses)
+    return SpanCall.objects.filter(conditions, project_id=project_id).order_by("pk")
+
+
 def unchecked_events(project_id: int, rows: Iterable[SpanCall]) -> frozenset[UUID]:
     """Return the events of these spans whose answer nothing has checked."""
     times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
@@ -290,7 +299,6 @@ def weight_of(draft: Draft) -> int:
 
 
 def forget_old_calls() -> int:
-    """Delete rows older than a day; return how many."""
     return SpanCall.objects.filter(received_at__lt=clock.now() - KEEP).delete()[0]
 
 
@@ -304,15 +312,6 @@ def _lock_calls(project_id: int, places: Iterable[CallPlace]) -> None:
     numbers = sorted(key.int % 2**31 for key in keys)[:MOST_LOCKED]
     text = "SELECT pg_advisory_xact_lock(%s, number) IS NULL FROM unnest(%s::int[]) AS number"
     fetch(text, [LOCK_SPACE, numbers])
-
-
-def _rows_of(project_id: int, places: Sequence[CallPlace]) -> list[SpanCall]:
-    if not places:
-        return []
-    responses = {place.response_id for place in places if place.response_id is not None}
-    conditions = Q(trace_id__in={place.trace_id for place in places})
-    rows = SpanCall.objects.filter(conditions | Q(response__in=responses), project_id=project_id)
-    return list(rows.order_by("pk"))
 
 
 def _failed_twins(project_id: int, places: Sequence[CallPlace]) -> list[tuple[SpanCall, str]]:
@@ -344,7 +343,6 @@ def _failure_key(*failure: str | None) -> str:
 
 
 def _known_calls(rows: Iterable[SpanCall], failures: Mapping[UUID, str]) -> Iterator[_Call]:
-    """Yield the calls of rows, grouped by event."""
     events: dict[UUID, list[SpanCall]] = {}
     for row in rows:
         events.setdefault(row.event_id, []).append(row)

@@ -59,10 +59,12 @@ ADD = {
 }
 
 
-def count_items(sources: Iterable[object], outcomes: Iterable[str]) -> Counts:
-    names = (source if isinstance(source, str) else "" for source in sources)
-    pairs = zip(names, outcomes, strict=True)
-    return Counter((source, NAMES.get(word, word)) for source, word in pairs)
+def count_items(outcomes: Iterable[tuple[object, str]]) -> Counts:
+    """Count items by their sources, which may be of any type, and outcomes."""
+    return Counter(
+        (source if isinstance(source, str) else "", NAMES.get(word, word))
+        for source, word in outcomes
+    )
 
 
 class _Gathered:
@@ -127,13 +129,11 @@ def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, Ite
 
 
 def count_late(project_id: int, since: datetime) -> int:
-    """Count the items since a time that came too late for alert rules."""
     minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
     return minutes.aggregate(late=Sum("late"))["late"] or 0
 
 
 def forget_old_counts() -> int:
-    """Delete the rows of minutes before `KEEP`; return how many."""
     old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
     return old.delete()[0]
 

@@ -61,7 +61,12 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
             judged.events.append(answer)
             continue
         draft = next(unjudged)
-        event = _judge(verdicts, draft, project_id)
+        draft, verdict = verdicts.judge(draft)
+        event: PostedEvent | RefusedItem
+        try:
+            event = make_event(draft, project_id, verdict)
+        except ValidationError as error:
+            event = RefusedItem(str(draft.stored_id), describe_errors(error))
         judged.events.append(event)
         if answer.attempt is None and isinstance(event, PostedEvent):
             # A call of no trace: only when it went on.
@@ -147,11 +152,3 @@ def _read(item: Mapping[str, JSON]) -> PostedAnswer | RefusedItem:
     parts = {name: item[name] for name in ANSWER_PARTS & item.keys()}
     others = {name: value for name, value in item.items() if name not in parts}
     return read_item(others, PostedAnswer, parts)
-
-
-def _judge(verdicts: AnswerVerdicts, draft: Draft, project_id: int) -> PostedEvent | RefusedItem:
-    draft, verdict = verdicts.judge(draft)
-    try:
-        return make_event(draft, project_id, verdict)
-    except ValidationError as error:
-        return RefusedItem(str(draft.stored_id), describe_errors(error))

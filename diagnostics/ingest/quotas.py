@@ -7,10 +7,10 @@ that a killed process had not used.
 """
 
 from dataclasses import dataclass, field, fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -18,7 +18,7 @@ from django.db.models import F, Sum
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.models import KeyBucket, Quota, Usage
+from diagnostics.ingest.models import KeyBucket, Usage
 from diagnostics.ingest.quota_rules import (
     Bound,
     Day,
@@ -36,6 +36,7 @@ LEASE_SECONDS = 5.0
 LONGEST_BLOCK_SECONDS = 1.0
 MOST_LEASES = 10_000
 LIMITS = "_known_limits"
+Counted = TypeVar("Counted", Usage, KeyBucket)
 MESSAGES = {
     Bound.RATE: "this key sends more events a second than it may",
     Bound.DAY: "the project has sent all events of this day",
@@ -72,8 +73,11 @@ leases: dict[int, _Lease] = {}
 
 def limits_of(key: ApiKey) -> QuotaLimits:
     """Return the limits of a key: its project's own, else the installation's."""
-    own = getattr(key.project, "quota", None)
-    return QuotaLimits(**{limit.name: _limit(own, limit.name) for limit in fields(QuotaLimits)})
+    limits = {}
+    for name in (limit.name for limit in fields(QuotaLimits)):
+        own = getattr(getattr(key.project, "quota", None), name, None)
+        limits[name] = int(getattr(settings, f"FAILSOFT_{name.upper()}") if own is None else own)
+    return QuotaLimits(**limits)
 
 
 def refuse_blocked(key: ApiKey) -> None:
@@ -117,7 +121,6 @@ def note_sampled_out(key: ApiKey, count: int) -> None:
 
 
 def quota_status(key: ApiKey) -> dict[str, Any]:
-    """Return the limits and usage of the key's project, and the share of previews kept."""
     limits, now = limits_of(key), clock.now().astimezone(UTC)
     today = now.date()
     row = Usage.objects.filter(project_id=key.project_id, day=today).first()
@@ -129,11 +132,6 @@ def quota_status(key: ApiKey) -> dict[str, Any]:
         "last_minute_events": events_last_minute(_day_of(usage), now),
         "preview_share": round(keep_share(limits, _day_of(usage), now), 4),
     }
-
-
-def _limit(own: Quota | None, name: str) -> int:
-    value = getattr(own, name, None)
-    return int(getattr(settings, f"FAILSOFT_{name.upper()}") if value is None else value)
 
 
 def _lease_of(key: ApiKey) -> _Lease:
@@ -148,8 +146,10 @@ def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Gra
             cursor.execute("SET LOCAL synchronous_commit TO off")
         now = clock.now().astimezone(UTC)
         today = now.date()
-        usage = _lock_usage(key, today)
-        row = _lock_bucket(key, limits, now)
+        # Always in this order, to avoid deadlocks.
+        usage = _lock(Usage(project_id=key.project_id, day=today))
+        full_bucket = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
+        row = _lock(full_bucket)
         before = _month_before(key, today) if limits.events_per_month else 0
         day = _day_of(usage, before)
         bucket = TokenBucket(row.tokens, row.refilled_at)
@@ -163,32 +163,19 @@ def _settle(lease: _Lease, key: ApiKey, limits: QuotaLimits, wanted: int) -> Gra
             sampled_out=F("sampled_out") + lease.sampled_out,
             refused=F("refused") + refused,
         )
-        filled = grant.bucket
-        KeyBucket.objects.filter(pk=key.pk).update(
-            tokens=filled.tokens, refilled_at=filled.refilled_at
-        )
+        tokens, refilled_at = grant.bucket.tokens, grant.bucket.refilled_at
+        KeyBucket.objects.filter(pk=key.pk).update(tokens=tokens, refilled_at=refilled_at)
     return grant
 
 
-def _lock_usage(key: ApiKey, today: date) -> Usage:
-    """Lock the project's day, always before the bucket, to avoid deadlocks."""
-    rows = Usage.objects.select_for_update()
-    identity = {"project_id": key.project_id, "day": today}
-    usage = rows.filter(**identity).first()
-    if usage is None:
-        Usage.objects.bulk_create([Usage(**identity)], ignore_conflicts=True)
-        usage = rows.get(**identity)
-    return usage
-
-
-def _lock_bucket(key: ApiKey, limits: QuotaLimits, now: datetime) -> KeyBucket:
-    rows = KeyBucket.objects.select_for_update()
-    bucket = rows.filter(pk=key.pk).first()
-    if bucket is None:
-        full_bucket = KeyBucket(api_key_id=key.pk, tokens=limits.key_burst_events, refilled_at=now)
-        KeyBucket.objects.bulk_create([full_bucket], ignore_conflicts=True)
-        bucket = rows.get(pk=key.pk)
-    return bucket
+def _lock(new: Counted) -> Counted:
+    """Lock the row of this key, which is added if it is missing."""
+    rows = type(new)._default_manager.select_for_update()
+    row = rows.filter(pk=new.pk).first()
+    if row is None:
+        rows.bulk_create([new], ignore_conflicts=True)
+        row = rows.get(pk=new.pk)
+    return row
 
 
 def _day_of(usage: Usage, month_before: int = 0) -> Day:

@@ -49,7 +49,7 @@ from diagnostics.ingest.otlp.mapping import (
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import admit, note_sampled_out
-from diagnostics.ingest.recording import Recorded, RecordStatus, record, record_calls, unplaced_of
+from diagnostics.ingest.recording import RecordStatus, record, record_calls, unplaced_of
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.ingest.sibling_models import name_models
@@ -79,12 +79,8 @@ KEEP_TAKEN = timedelta(days=1)
 # An event; once its span has taken it, the service that reports answers so is left.
 WAITING = Q(content__has_key="name")
 VERDICT_FIELDS = (
-    "parse_error_type",
-    "validation_errors",
-    "repairs",
-    "raw_output_preview",
-    "schema",
-    "schema_version",
+    *("parse_error_type", "validation_errors", "repairs", "raw_output_preview"),
+    *("schema", "schema_version"),
 )
 
 Item = TypeVar("Item", Span, LogRecord)
@@ -120,10 +116,14 @@ class Receipt:
     refusals: list[Refusal] = field(default_factory=list)
 
     def reject(self, place: int, reason: str, item: Span | LogRecord | None) -> None:
-        """Count a refused item and describe the first ones."""
         self.rejected += 1
         if len(self.refusals) < MOST_ITEMS:
             self.refusals.append(_describe_refusal(place, reason, item))
+
+    def count(self, statuses: Sequence[str]) -> None:
+        self.accepted += statuses.count(RecordStatus.CREATED)
+        self.duplicates += statuses.count(RecordStatus.DUPLICATE)
+        self.known += statuses.count(RecordStatus.CONFLICT)
 
     @property
     def said_unchecked(self) -> list[UncheckedAnswers]:
@@ -224,9 +224,7 @@ def _keep_evaluations(
     clear = [evaluation for evaluation in evaluations if evaluation.verdict]
     receipt.unclear += len(evaluations) - len(clear)
     statuses = record_evaluations(project_id, clear)
-    receipt.accepted += statuses.count(RecordStatus.CREATED)
-    receipt.duplicates += statuses.count(RecordStatus.DUPLICATE)
-    receipt.known += statuses.count(RecordStatus.CONFLICT)
+    receipt.count(statuses)
     receipt.ignored += len(clear) - len(statuses)
 
 
@@ -282,8 +280,6 @@ def _record_late(project_id: int, events: Sequence[PostedEvent]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _DraftedItem:
-    """A draft with its item and the item's index in the request."""
-
     place: int
     item: Span | LogRecord
     draft: Draft
@@ -297,13 +293,11 @@ class _DraftedItem:
         """The span of a call without an attempt number."""
         if self.draft.slot != CALL or isinstance(self.item, LogRecord):
             return None
-        attributes = (
-            self.item.attributes if OWN_ATTEMPT in self.item.attributes else self.item.resource
-        )
+        item, place = self.item, self.draft.place
+        attributes = item.attributes if OWN_ATTEMPT in item.attributes else item.resource
         if count(attributes, OWN_ATTEMPT) is not None:
             return None
-        place = self.draft.place
-        return replace(self.item, started_ns=place.started_ns) if place else self.item
+        return replace(item, started_ns=place.started_ns) if place else item
 
 
 def _draft_items(
@@ -375,19 +369,13 @@ def _store(
         posted = [event for _, event in chunk]
         judge.receipt.runs.update(event.correlation_id for event in posted)
         unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
-        for recorded in record_calls(judge.project_id, posted, keep_share, unplaced):
-            _count(recorded, posted[recorded.index], judge.receipt)
+        recorded = record_calls(judge.project_id, posted, keep_share, unplaced)
+        created = [item.index for item in recorded if item.status is RecordStatus.CREATED]
+        judge.receipt.count([item.status for item in recorded])
+        judge.receipt.unchecked.update(count_unchecked(posted[index] for index in created))
+        judge.receipt.time_marks.update(item.time_mark for item in recorded if item.time_mark)
         if key and keep_share < 1.0:
             note_sampled_out(key, count_sampled_out(posted, keep_share))
-
-
-def _count(recorded: Recorded, event: PostedEvent, receipt: Receipt) -> None:
-    if recorded.status is RecordStatus.CREATED:
-        receipt.accepted += 1
-        receipt.unchecked.update(count_unchecked([event]))
-    receipt.duplicates += recorded.status is RecordStatus.DUPLICATE
-    receipt.known += recorded.status is RecordStatus.CONFLICT
-    receipt.time_marks.update([recorded.time_mark] if recorded.time_mark else [])
 
 
 def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
@@ -408,13 +396,9 @@ def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_Drafted
         for item in drafts
     ]
     for row in rows.values():
-        row.content = _taken(row.content)
+        row.content = {"source": row.content["source"]}
     SpanVerdict.objects.bulk_update(rows.values(), ["content"])
     return joined
-
-
-def _taken(content: dict[str, Any]) -> dict[str, Any]:
-    return {"source": content["source"]}
 
 
 def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
@@ -455,7 +439,8 @@ def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJu
                 late.append(replacing)
                 judge.receipt.joined += 1
                 # Marks for a day that log records carry the answers of this service.
-                rows += [_verdict_row(project_id, item.draft, _taken(content))] if is_first else []
+                taken = {"source": content["source"]}
+                rows += [_verdict_row(project_id, item.draft, taken)] if is_first else []
             sources |= {rows[-1].content["source"]} if rows else set()
     SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
     _record_late(project_id, late)

@@ -7,7 +7,6 @@ flood is cut to a few requests per second, and the oldest rows are deleted.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -22,7 +21,6 @@ from diagnostics.ingest.models import Reject
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem
 from failsoft.json_values import clean_text
-from failsoft.redaction import Redact
 
 HEAD_BYTES = 2_048
 # Enough is read that no secret is cut before it is recognised.
@@ -88,8 +86,6 @@ TRIM_EVERY = 20
 
 
 class _Allowance:
-    """A rate limit for recorded requests, by project."""
-
     def __init__(self) -> None:
         self._left: dict[int, tuple[float, float]] = {}
 
@@ -124,7 +120,6 @@ def note_refusals(key: ApiKey, endpoint: str, http_status: int, refusals: Sequen
 
 
 def rejects_of(project_id: int) -> QuerySet[Reject]:
-    """Return the inbox of a project, newest first."""
     return Reject.objects.filter(project_id=project_id).order_by("-id")
 
 
@@ -141,7 +136,11 @@ def _write(rows: Sequence[Reject], limit: int) -> None:
 
 def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reject:
     redact = redactor_of(key.project_id)
-    safe = partial(_safe, redact)
+
+    def safe(text: str, *, is_name: bool = False) -> str:
+        # Names of unknown fields come from the sender too.
+        return redact(clean_text(text), LONGEST_TEXT, is_name=is_name).text
+
     return Reject(
         project_id=key.project_id,
         api_key_id=key.pk,
@@ -158,8 +157,3 @@ def _row(key: ApiKey, endpoint: str, http_status: int, refusal: Refusal) -> Reje
         head=redact(clean_text(refusal.raw_text), HEAD_BYTES).text,
         size_bytes=refusal.size_bytes,
     )
-
-
-def _safe(redact: Redact, text: str, *, is_name: bool = False) -> str:
-    """Redact a text: names of unknown fields come from the sender too."""
-    return redact(clean_text(text), LONGEST_TEXT, is_name=is_name).text

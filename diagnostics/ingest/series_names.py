@@ -86,15 +86,10 @@ def settle_names(project_id: int, rows: Iterable[dict[str, Any]]) -> None:
         for kind, spelling in _spellings_in(row):
             row[kind.value] = names[kind, spelling]
         if "served_model" in row:
-            row["served_model"] = _served_model(row["model"], row["served_model"])
+            model, served = row["model"], row["served_model"]
+            if model and served and key_of(NameKind.MODEL, model) == key_of(NameKind.MODEL, served):
+                row["served_model"] = model
             row["served"] = name_served(row["model"], row["served_model"], row["upstream"])
-
-
-def _served_model(model: str | None, served: str | None) -> str | None:
-    if model is None or served is None or model == served:
-        return served
-    is_same = key_of(NameKind.MODEL, model) == key_of(NameKind.MODEL, served)
-    return model if is_same else served
 
 
 def _spellings_in(row: Mapping[str, Any]) -> list[Spelling]:

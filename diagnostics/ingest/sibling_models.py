@@ -17,7 +17,6 @@ NAMES = ("node", "provider", "model")
 
 
 def name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
-    """Return the drafts; failed calls have the model of their siblings."""
     nameless = [_family(draft) for draft in drafts if _is_nameless(draft)]
     if not nameless:
         return list(drafts)

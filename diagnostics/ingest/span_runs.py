@@ -66,8 +66,6 @@ class AgentTime(NamedTuple):
 
 
 class AgentKey(NamedTuple):
-    """The span of an agent call."""
-
     trace_id: str
     span_id: str
 
@@ -155,7 +153,6 @@ def is_agent_call(span: Span) -> bool:
 
 
 def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
-    """Store the times of agent calls, each once."""
     at = clock.now()
     rows = [
         AgentSpan(
@@ -205,7 +202,6 @@ def _settle_due(due: QuerySet[AgentRun], project_id: int) -> int:
 
 
 def forget_old_spans() -> int:
-    """Delete spans older than a day; return how many."""
     before = clock.now() - KEPT
     tables = ("diagnostics_unplacedcall", "diagnostics_agentspan")
     return sum(delete_before(table, "received_at", before, PURGE_BATCH) for table in tables)

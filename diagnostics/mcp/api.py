@@ -28,7 +28,6 @@ class McpView(KeyedView):
         return super().perform_content_negotiation(request, force=True)
 
     def post(self, request: Request) -> HttpResponse:
-        """Answer one message."""
         origin = request.headers.get("Origin")
         # A page of another site, whose name was pointed at this server.
         if origin and origin not in own_origins(request._request):

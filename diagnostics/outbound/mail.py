@@ -67,7 +67,6 @@ def compose(
 def assemble(
     subject: str, text: str, html: str, to: Sequence[str], headers: Mapping[str, str] | None = None
 ) -> EmailMultiAlternatives:
-    """Return a mail of two rendered parts with clean headers."""
     extra_headers = {name: clean_header(value) for name, value in (headers or {}).items()}
     mail = EmailMultiAlternatives(
         subject=clean_subject(subject),
@@ -94,7 +93,6 @@ def make_message_id(name: str) -> str:
 
 
 def render_html(template: str, context: Mapping[str, Any]) -> str:
-    """Render the HTML part, its styles inlined."""
     return _inliner().inline(_render(f"mail/{template}.html", context, escaped=True))
 
 
@@ -172,8 +170,6 @@ class MailMerge:
 
 
 class Copy(EmailMessage):
-    """One recipient's encoded mail."""
-
     def __init__(self, subject: str, address: str, encoded: bytes) -> None:
         super().__init__(subject=subject, to=[clean_header(address)])
         self.encoded = encoded

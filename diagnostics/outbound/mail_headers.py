@@ -22,7 +22,6 @@ def clean_header(value: str, limit: int = LONGEST_HEADER) -> str:
 
 
 def clean_subject(value: str) -> str:
-    """Return a subject as one line of at most 200 characters."""
     return clean_header(value, LONGEST_SUBJECT)
 
 

@@ -79,8 +79,6 @@ class UnreachableError(PinnedHttpError):
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """The server's response, with the raw body."""
-
     response: httpx.Response
     body: bytes
 

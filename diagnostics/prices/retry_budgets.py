@@ -102,8 +102,17 @@ def _estimate(tallies: Sequence[AttemptTally], spend: RetrySpend, budget: int) -
     retries = tallies[1 : budget + 1]
     is_seen = len(retries) == budget and all(tally.made for tally in retries)
     share = chance_within(retries) if is_seen else None
-    calls = _calls(failed_first, retries) if is_seen else None
+    calls = None
+    if is_seen:
+        # Each is made for the answers not yet recovered.
+        calls, unrescued = 0.0, float(failed_first)
+        for tally in retries:
+            calls += unrescued
+            unrescued *= 1 - tally.good / tally.made
     mean = None if calls is None or not spend.calls else calls / spend.calls
+    money = spend.money_usd
+    if money is not None:
+        money = None if mean is None else money * Decimal(str(mean))
     return WhatIf(
         budget=budget,
         failed_first=failed_first,
@@ -111,21 +120,6 @@ def _estimate(tallies: Sequence[AttemptTally], spend: RetrySpend, budget: int) -
         calls=calls,
         tokens=None if mean is None else spend.tokens * mean,
         seconds=None if mean is None else spend.milliseconds * mean / 1000,
-        money_usd=_money(spend, mean),
+        money_usd=money,
         is_thin=is_seen and retries[-1].made < LEAST_TRIALS,
     )
-
-
-def _calls(failed_first: int, retries: Sequence[AttemptTally]) -> float:
-    """Return the calls of retries: each is made for the answers not yet recovered."""
-    calls, unrescued = 0.0, float(failed_first)
-    for tally in retries:
-        calls += unrescued
-        unrescued *= 1 - tally.good / tally.made
-    return calls
-
-
-def _money(spend: RetrySpend, mean: float | None) -> Decimal | None:
-    if spend.money_usd is None or mean is None:
-        return None
-    return spend.money_usd * Decimal(str(mean))

@@ -19,17 +19,8 @@ MOST_ATTEMPTS = 5
 TRIED = tuple(f"tried_{number}" for number in range(2, MOST_ATTEMPTS + 1))
 GOOD = tuple(f"good_{number}" for number in range(2, MOST_ATTEMPTS + 1))
 CALLS: tuple[str, ...] = (
-    "attempts",
-    "invalid",
-    "runs",
-    "degraded",
-    "ok_first",
-    "repaired",
-    "ok_altered",
-    "cancelled",
-    *UNCHECKED,
-    *FAILURE_KINDS,
-    *TRIED,
+    *("attempts", "invalid", "runs", "degraded", "ok_first", "repaired", "ok_altered", "cancelled"),
+    *(*UNCHECKED, *FAILURE_KINDS, *TRIED),
 )
 """The measures needed to compare calls."""
 FAILED = ("invalid", *CALL_ERRORS)
@@ -37,17 +28,9 @@ FAILING: tuple[str, ...] = ("attempts", "runs", "degraded", *FAILED)
 """The measures needed to tell how many calls failed, of whatever kind."""
 LADDERS: tuple[str, ...] = ("succeeded", *GOOD)
 COSTS: tuple[str, ...] = (
-    "input_tokens",
-    "output_tokens",
-    "retry_input_tokens",
-    "retry_output_tokens",
-    "retry_ms",
-    "invalid_input_tokens",
-    "invalid_output_tokens",
-    "latency_count",
-    "latency_ms",
-    "invalid_latency_count",
-    "invalid_latency_ms",
+    *("input_tokens", "output_tokens", "retry_input_tokens", "retry_output_tokens", "retry_ms"),
+    *("invalid_input_tokens", "invalid_output_tokens"),
+    *("latency_count", "latency_ms", "invalid_latency_count", "invalid_latency_ms"),
 )
 ANSWERS: tuple[str, ...] = ("succeeded", "output_tokens", "invalid_output_tokens")
 BASELINE = tuple(dict.fromkeys((*CALLS, *ANSWERS)))
@@ -230,7 +213,6 @@ def answer_tokens(sums: Mapping[str, int]) -> float | None:
 
 
 def cost_of(sums: Mapping[str, int]) -> Mapping[str, float | None]:
-    """Return the cost of a call: means and percentiles."""
     buckets = [sums[name] for name in LATENCY]
     calls = sums["attempts"]
     retries = sums["retry_input_tokens"] + sums["retry_output_tokens"]

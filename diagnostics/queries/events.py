@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from diagnostics.rest.cursors import Keyset
 from diagnostics.selection.conditions import Days, narrow, within
@@ -43,12 +43,12 @@ class Scanned(Generic[RowT]):
     reached: datetime
 
 
-def matching(project_id: int, selection: Selection) -> "Matching[Event]":
-    """Return the events of a project that meet a selection, for any stretch of time."""
+def matching(project_id: int, selection: Selection, after: Q | None = None) -> "Matching[Event]":
+    """Return the events that meet a selection after a place, for any stretch of time."""
 
     def between(begin: datetime, end: datetime) -> QuerySet[Event]:
         events = narrow(events_of(project_id), selection, Days(begin, end))
-        return within(events, begin, end)
+        return within(events, begin, end).filter(after or Q())
 
     return between
 

@@ -65,7 +65,6 @@ class Question:
 
     @property
     def is_by_version(self) -> bool:
-        """Whether the hours by version are needed."""
         return any(name in VERSION for name in self.columns)
 
 
@@ -123,7 +122,7 @@ def _write(question: Question) -> str:
         sums=", ".join(sums),
         measured=", ".join(f"kept.{name}" for name in question.measures),
         dimensions=", ".join(dimensions),
-        named=", ".join(_qualified_name(name) for name in dimensions),
+        named=", ".join(_TABLE_OF[name] + f".{name}" for name in dimensions),
         answered=", ".join([*question.dimensions, *([_NUMBER] if slots else [])]),
         joined="\n".join(_JOINED.format(table) for table in tables),
         filters=write_terms(question.terms) + (_OF_SERIES if is_narrow else ""),
@@ -141,6 +140,7 @@ _OF_SERIES = """
             IN (SELECT key FROM diagnostics_series WHERE id = ANY(%(series)s))"""
 # A slot begins at whole widths from the origin: rounding removes the float error.
 _NUMBER = "(extract(epoch FROM slot - %(origin)s) / %(seconds)s)::integer"
+_TABLE_OF = {SLOT: "kept", **{name: table for table in TABLES for name in TABLES[table]}}
 _JOINED = "JOIN diagnostics_{0} AS {0} ON {0}.id = kept.{0}_id"
 
 
@@ -150,12 +150,6 @@ def _tables(question: Question) -> Sequence[str]:
         for table, fields in TABLES.items()
         if any(name in fields for name in question.dimensions)
     ]
-
-
-def _qualified_name(dimension: str) -> str:
-    if dimension == SLOT:
-        return "kept.slot"
-    return f"{'series' if dimension in SERIES else 'version'}.{dimension}"
 
 
 def _slot(column: str) -> str:

@@ -16,61 +16,25 @@ Row = dict[str, Any]
 
 # In the order of the payload.
 PAYLOAD_FIELDS = (
-    "raw_output_preview",
-    "validation_errors",
-    "repairs",
-    "coerced",
-    "attributes",
-    "original_error_type",
-    "tool",
-    "temperature",
-    "max_output_tokens",
+    *("raw_output_preview", "validation_errors", "repairs", "coerced", "attributes"),
+    *("original_error_type", "tool", "temperature", "max_output_tokens"),
 )
 # Texts from closed lists, which need no masking.
 CLOSED_FIELDS = frozenset(
-    {
-        "event_id",
-        "name",
-        "node",
-        "occurred_at",
-        "output_mode",
-        "parse_error_type",
-        "status",
-        "unchecked",
-    }
+    {"event_id", "name", "node", "occurred_at", "output_mode"}
+    | {"parse_error_type", "status", "unchecked"}
 )
 # Names of series and their dimensions, which are not secret by prefix or suffix alone.
 NAME_FIELDS = frozenset(
-    {
-        "correlation_id",
-        "environment",
-        "model",
-        "node",
-        "prompt_version",
-        "provider",
-        "region",
-        "release",
-        "schema",
-        "schema_version",
-        "served_model",
-        "source",
-        "system_fingerprint",
-        "tool",
-        "upstream",
-    }
+    {"correlation_id", "environment", "model", "node", "prompt_version", "provider", "region"}
+    | {"release", "schema", "schema_version", "served_model", "source", "system_fingerprint"}
+    | {"tool", "upstream"}
 )
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 # Not hashed if missing, so that events stored before these fields keep their hash.
 LATER_FIELDS = frozenset(
-    {
-        "served_model",
-        "upstream",
-        "system_fingerprint",
-        "reasoning_tokens",
-        "unchecked",
-        "region",
-        "credential",
-    }
+    {"served_model", "upstream", "system_fingerprint", "reasoning_tokens"}
+    | {"unchecked", "region", "credential"}
 )
 RECORD_FIELDS = ("validation_errors", "repairs", "coerced")
 NESTED_FIELDS = (*RECORD_FIELDS, "attributes")

@@ -73,12 +73,8 @@ class _Redacted(Field):
 
 
 class RedactedCharField(_Redacted, CharField):
-    """A short typed text."""
-
     plain = "CharField"
 
 
 class RedactedTextField(_Redacted, TextField):
-    """A longer typed text."""
-
     plain = "TextField"

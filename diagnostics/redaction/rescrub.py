@@ -164,7 +164,6 @@ def _fit(row: models.Model, name: str, masked: str) -> str:
 
 
 def _longest(row: models.Model, name: str) -> int | None:
-    """Return the length limit of a column; None without one."""
     return getattr(row._meta.get_field(name), "max_length", None)
 
 
@@ -183,7 +182,6 @@ def mask_document(value: Any, redact: Redact, *, is_name: bool = False) -> Any: 
 
 
 def rules_of(project_id: int) -> Sequence[RedactionRule]:
-    """Return a project's rules with their authors, by name."""
     rows = RedactionRule.objects.filter(project_id=project_id)
     return list(rows.select_related("created_by").order_by("name"))
 

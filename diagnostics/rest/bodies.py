@@ -169,7 +169,6 @@ def _read_kind(request: HttpRequest, allowed: Collection[str]) -> str:
 
 @contextmanager
 def refusing_body() -> Iterator[None]:
-    """Turn the errors of a refused body into responses."""
     try:
         yield
     except JsonTextError as error:

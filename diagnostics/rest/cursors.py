@@ -55,7 +55,6 @@ class Keyset(NamedTuple):
 
 
 def write_cursor(at: datetime, key: object) -> str:
-    """Return the cursor of a page's last row, by its time and key."""
     return _write(at.isoformat(), key)
 
 
@@ -76,7 +75,6 @@ def read_cursor(cursor: str, kind: type[Key]) -> tuple[datetime, Key]:
 
 
 def write_count_cursor(count: int, key: object) -> str:
-    """Return the cursor of a page's last row, by its count and key."""
     return _write(str(count), key)
 
 

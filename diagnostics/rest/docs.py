@@ -17,8 +17,6 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation, ready for display."""
-
     anchor: str
     method: str
     path: str

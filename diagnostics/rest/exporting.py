@@ -101,15 +101,11 @@ class _Streamed(BaseRenderer):
 
 
 class CsvRenderer(_Streamed):
-    """`Accept: text/csv`."""
-
     media_type = "text/csv"
     format = "csv"
 
 
 class JsonLinesRenderer(_Streamed):
-    """`Accept: application/x-ndjson`."""
-
     media_type = "application/x-ndjson"
     format = "ndjson"
 

@@ -74,7 +74,6 @@ def select(
 
 
 def refuse_unknown(params: Mapping[str, str], fields: Iterable[OpenApiParameter]) -> None:
-    """Raise ValidationError (400) for an unknown parameter."""
     known = {parameter.name for parameter in fields} | PAGING
     unknown = [clean_text(name)[:200] for name in params if name not in known]
     if unknown:

@@ -78,8 +78,6 @@ EXPORTS: dict[Any, Any] = {
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call] # its metaclass
-    """Describes the API key as a bearer token."""
-
     target_class = "diagnostics.accounts.authentication.ApiKeyAuthentication"
     name = "ApiKey"
 

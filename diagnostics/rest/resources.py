@@ -24,7 +24,6 @@ class Resource(BaseModel):
 
     @classmethod
     def dump(cls, row: object) -> Json:
-        """Return a row in the wire format."""
         return cls.model_validate(row).model_dump(by_alias=True)
 
 
@@ -63,7 +62,6 @@ class Counted(Paged[ItemT], Generic[ItemT]):
 
 
 def describe_covers(since: datetime, until: datetime) -> Json:
-    """Return the times that were counted in the wire format."""
     return CoversResource(since=since, until=until).model_dump()
 
 
@@ -85,7 +83,6 @@ class ModelSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call] 
     priority = 1
 
     def get_name(self, auto_schema: AutoSchema, direction: str) -> str:
-        """Return the name of the component."""
         # The same model occurs as a class and, inside others, by its name.
         set_override(self.target, "suppress_collision_warning", True)
         name: str = self.target.__name__

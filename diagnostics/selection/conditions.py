@@ -175,12 +175,10 @@ def write_narrowing(terms: Sequence[Term]) -> str:
 
 
 def term_params(terms: Sequence[Term]) -> Mapping[str, str | None]:
-    return {f"term_{index}": _term_value(term) for index, term in enumerate(terms)}
-
-
-def _term_value(term: Term) -> str | None:
-    is_whole = term.is_exact or term.value is None
-    return term.value if is_whole else (term.value or "").casefold()
+    return {
+        f"term_{index}": term.value.casefold() if term.value and not term.is_exact else term.value
+        for index, term in enumerate(terms)
+    }
 
 
 def _write_field(name: str, terms: Sequence[Term], tables: Mapping[str, str]) -> str:
@@ -264,8 +262,7 @@ def known_values(project_id: int, limit: int = MOST_VALUES) -> KnownValues:
     values_by_field: dict[str, list[str | None]] = {}
     for field, value in execute_prepared(" UNION ALL ".join(newest), parameters):
         values_by_field.setdefault(field, []).append(value)
-    return {name: sorted(values, key=_place) for name, values in values_by_field.items()}
-
-
-def _place(value: str | None) -> tuple[bool, str]:
-    return value is None, value or ""
+    return {
+        name: sorted(values, key=lambda value: (value is None, value or ""))
+        for name, values in values_by_field.items()
+    }

@@ -134,7 +134,6 @@ UNKNOWN = "-"
 
 
 def field_named(key: str) -> str | None:
-    """Return the field that a key of the query language means, or None."""
     return _TYPED.get(key.lower())
 
 

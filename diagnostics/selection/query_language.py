@@ -66,7 +66,8 @@ def parse_query(text: str) -> Query:
     terms: list[Term] = []
     words: list[Word] = []
     faults: list[str] = []
-    for count, token in enumerate(_tokens(_storable(text))):
+    storable = "".join(char if char.isprintable() else " " for char in text[:LONGEST_QUERY])
+    for count, token in enumerate(_tokens(storable)):
         if count == MOST_TERMS:
             faults.append(f"at most {MOST_TERMS} terms")
             break
@@ -174,11 +175,6 @@ def _quoted(value: str) -> str:
         return value
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _storable(text: str) -> str:
-    shown = (char if char.isprintable() else " " for char in text[:LONGEST_QUERY])
-    return "".join(shown)
 
 
 def _unique(values: Sequence[T]) -> tuple[T, ...]:

@@ -138,17 +138,14 @@ class Selection:
 
     @property
     def series_terms(self) -> tuple[Term, ...]:
-        """The conditions on columns of every rollup."""
         return tuple(term for term in self.terms if term.field in SERIES_FIELDS)
 
     @property
     def version_terms(self) -> tuple[Term, ...]:
-        """The conditions on columns of the rollup by version."""
         return tuple(term for term in self.terms if term.field in VERSION_FIELDS)
 
     @property
     def rollup_terms(self) -> tuple[Term, ...]:
-        """The conditions that rollups can express."""
         return (*self.series_terms, *self.version_terms)
 
     @property
@@ -168,7 +165,6 @@ class Selection:
         return replace(self, filters=filters, text=Query(terms))
 
     def since(self, until: datetime) -> datetime:
-        """Return the start of the range that ends at `until`."""
         return self.begin or until - self.span
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:

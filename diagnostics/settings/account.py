@@ -81,12 +81,15 @@ def account(request: ConsoleRequest) -> HttpResponse:
         _save(request, form, profile_form)
         return redirect("account")
     factors = Authenticator.objects.filter(user=user)
+    sessions = UserSession.objects.filter(user=user).order_by("-last_seen_at")
+    unexpired = Session.objects.filter(expire_date__gt=timezone.now())
+    open_keys = unexpired.values_list("session_key", flat=True)
     context = {
         "form": form,
         "look": profile_form,
         "factors": dict(Counter(map(str, factors.values_list("type", flat=True)))),
         "require_mfa": settings.FAILSOFT_REQUIRE_MFA,
-        "sessions": _sessions(user),
+        "sessions": list(sessions.filter(session_key__in=open_keys)[:SIGN_INS_SHOWN]),
         "current": request.session.session_key,
         "sign_ins": AuditEntry.objects.filter(
             chain=0, actor_id=user.pk, action="sign_in.succeeded"
@@ -123,10 +126,3 @@ def _save(request: ConsoleRequest, form: AccountForm, profile_form: ProfileForm)
             note(None, user, "account.changed", user.get_username(), dict(details))
     remember(request.session, profile)
     messages.success(request, "Saved.")
-
-
-def _sessions(user: User) -> list[UserSession]:
-    sessions = UserSession.objects.filter(user=user).order_by("-last_seen_at")
-    open_keys = Session.objects.filter(expire_date__gt=timezone.now())
-    keys = open_keys.values_list("session_key", flat=True)
-    return list(sessions.filter(session_key__in=keys)[:SIGN_INS_SHOWN])

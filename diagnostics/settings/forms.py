@@ -36,8 +36,6 @@ class ProjectForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain
 
 
 class InviteForm(forms.Form):
-    """An invitation: email and role."""
-
     email = forms.EmailField(
         label="Email", required=False, help_text="Empty: you get a link to share."
     )
@@ -45,14 +43,10 @@ class InviteForm(forms.Form):
 
 
 class RoleForm(forms.Form):
-    """The new role of a member."""
-
     role = forms.ChoiceField(choices=Membership.Role.choices)
 
 
 class KeyForm(forms.Form):
-    """Name, scopes and lifetime of a new key."""
-
     name = RedactedFormField(max_length=200, help_text="Where it is used.")
     scopes = forms.MultipleChoiceField(
         choices=[(scope.value, text) for scope, text in SCOPES.items()],
@@ -71,13 +65,6 @@ class QuotaForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain a
 
     class Meta:
         model = Quota
-        fields = [
-            "key_events_per_second",
-            "key_burst_events",
-            "events_per_day",
-            "events_per_month",
-            "spike_events_per_minute",
-        ]
         labels = {
             "key_events_per_second": "Events per second and key",
             "key_burst_events": "Burst per key",
@@ -85,19 +72,16 @@ class QuotaForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plain a
             "events_per_month": "Events per month",
             "spike_events_per_minute": "Spike limit, events per minute",
         }
+        fields = list(labels)
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """Name and email of a user."""
-
     class Meta:
         model = User
         fields = ["first_name", "last_name", "email"]
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run time
-    """Time zone and theme of a user."""
-
     zone = ZoneField(
         required=False,
         max_length=64,
@@ -119,8 +103,6 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
 
 
 class RedactionRuleForm(forms.Form):
-    """A redaction rule of a project, and a sample text."""
-
     name = RedactedFormField(max_length=80)
     kind = forms.RegexField(
         r"^[a-z0-9_-]{1,40}$",

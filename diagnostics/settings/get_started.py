@@ -11,16 +11,14 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.http import HttpResponse
 from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
-from diagnostics.accounts.projects import LOCAL_KEY_NAME, issue_key, place_of_key
+from diagnostics.accounts.projects import LOCAL_KEY_NAME, create_key, place_of_key
 from diagnostics.failures.wording import KINDS
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
@@ -31,7 +29,6 @@ from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import ConsoleRequest, may_administer, member_form, respond, user_of
 from failsoft import VERSION
 from failsoft.events import EventKind
-from failsoft.json_values import JSON
 
 TABLE: Mapping[str, Any] = tomllib.loads(
     (Path(__file__).parent / "clients.toml").read_text(encoding="utf-8")
@@ -74,23 +71,15 @@ def clients_for(url: str, key: str) -> Iterator[ClientLines]:
             "url": url,
             "key": key,
         }
-        shell, code = (
-            _fill(text.strip(), values)
-            for text in (f"{row['install']}\n{row['connect'].strip()}", row["code"])
-        )
+        shell, code = f"{row['install']}\n{row['connect'].strip()}".strip(), row["code"].strip()
+        for key_of_value, value in values.items():
+            mark = f"{{{key_of_value}}}"
+            shell, code = shell.replace(mark, value), code.replace(mark, value)
         yield ClientLines(name, row["label"], shell, row["file"], code, row["start"])
-
-
-def _fill(text: str, values: Mapping[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
 
 
 @dataclass(frozen=True, slots=True)
 class SetupStep:
-    """One of the four steps, and whether it is done."""
-
     name: str
     says: str
     url: str
@@ -100,10 +89,8 @@ class SetupStep:
 @settings_action
 def _issue(request: ConsoleRequest) -> HttpResponse:
     require_proof(request)
-    with transaction.atomic():
-        issued = issue_key(request.project, KEY_NAME, [Scope.INGEST, Scope.READ])
-        details: dict[str, JSON] = {"key_id": issued.row.key_id, "scopes": ["ingest", "read"]}
-        note(request.project.pk, user_of(request), "key.created", KEY_NAME, details)
+    scopes = [Scope.INGEST, Scope.READ]
+    issued = create_key(request.project, user_of(request), KEY_NAME, scopes)
     return keep_once(request, "setup", {"key": issued.text})
 
 
@@ -143,21 +130,20 @@ def steps_of(project_id: int) -> list[SetupStep]:
     ).exists()
     has_sent = used_before or minutes.exists()
     checked = minutes.filter(Q(stored__gt=F("unchecked")) | Q(duplicate__gt=0))
-    is_checked = used_before or (checked.exists() and _has_checked(project_id))
+    # A failed call has no answer to check.
+    judged = _calls(project_id).exclude(kind=EventKind.PROVIDER_ERROR).filter(unchecked=None)
+    is_checked = used_before or (checked.exists() and judged.exists())
+    # Why the answers that came do not count.
+    unchecked = () if is_checked else unchecked_of(project_id, clock.now())
+    says = f"{unchecked[0].sentence}." if unchecked else "Valid or not, with line and column."
     return [
         SetupStep("Sign in", "You are here.", reverse("account"), is_done=True),
         SetupStep(
             "Create a key", "An agent sends it with each request.", "#key", is_done=keys.exists()
         ),
         SetupStep("Send an answer", "With any client below.", "#send", is_done=has_sent),
-        SetupStep("See it checked", _checked_so_far(project_id, is_checked), "#steps", is_checked),
+        SetupStep("See it checked", says, "#steps", is_checked),
     ]
-
-
-def _checked_so_far(project_id: int, is_checked: bool) -> str:
-    """Say where the checked answers are, or why those that came do not count."""
-    unchecked = () if is_checked else unchecked_of(project_id, clock.now())
-    return f"{unchecked[0].sentence}." if unchecked else "Valid or not, with line and column."
 
 
 def _calls(project_id: int) -> QuerySet[Event]:
@@ -166,12 +152,6 @@ def _calls(project_id: int) -> QuerySet[Event]:
     recent = Event.objects.filter(project=project_id, occurred_at__gte=since, kind__in=CALLS)
     of_agents = Q(source=None) | ~(Q(source__startswith=DEMO) | Q(source__in=OWN))
     return recent.filter(of_agents).order_by("-occurred_at")
-
-
-def _has_checked(project_id: int) -> bool:
-    """Whether a schema or a parser judged an answer; a failed call has none."""
-    calls = _calls(project_id).exclude(kind=EventKind.PROVIDER_ERROR)
-    return calls.filter(unchecked=None).exists()
 
 
 def _judged(event: Event) -> tuple[Event, Tone, str]:

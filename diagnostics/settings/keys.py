@@ -9,7 +9,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
-from diagnostics.accounts.projects import IssuedKey, issue_key, revoke_key
+from diagnostics.accounts.projects import IssuedKey, create_key, issue_key, revoke_key
 from diagnostics.ingest.sources import key_state
 from diagnostics.settings.forms import KeyForm
 from diagnostics.settings.frame import (
@@ -34,9 +34,18 @@ def keys(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST":
         require_proof(request)
         if form.is_valid():
-            return _keep(request, _issue(request, form))
+            fields = form.cleaned_data
+            scopes = [Scope(scope) for scope in fields["scopes"]]
+            by, expires_at = user_of(request), form.expires_at(clock.now())
+            return _keep(
+                request, create_key(request.project, by, fields["name"], scopes, expires_at)
+            )
     issued = take_once(request, PAGE)
-    response = show(request, "keys", {**_context(request, form), "issued": issued}, "API keys")
+    now = clock.now()
+    ordered = ApiKey.objects.filter(project=request.project).order_by("-revoked_at", "name", "-pk")
+    rows = [(key, key_state(key, now)) for key in ordered[:MOST_KEYS]]
+    context = {"form": form, "rows": rows, "issued": issued}
+    response = show(request, "keys", context, "API keys")
     return unkept(response) if issued else response
 
 
@@ -68,18 +77,6 @@ def _key(request: ConsoleRequest, identity: int) -> ApiKey:
     return get_object_or_404(ApiKey, project=request.project, pk=identity, revoked_at=None)
 
 
-def _issue(request: ConsoleRequest, form: KeyForm) -> IssuedKey:
-    fields = form.cleaned_data
-    scopes = [Scope(scope) for scope in fields["scopes"]]
-    name = fields["name"]
-    with transaction.atomic():
-        expires_at = form.expires_at(clock.now())
-        issued = issue_key(request.project, name, scopes, expires_at)
-        details = {"key_id": issued.row.key_id, "scopes": fields["scopes"]}
-        note(request.project.pk, user_of(request), "key.created", name, details)
-    return issued
-
-
 def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None) -> HttpResponse:
     values = {
         "name": issued.row.name,
@@ -88,10 +85,3 @@ def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None)
         "scopes": " ".join(issued.row.scopes),
     }
     return keep_once(request, PAGE, values)
-
-
-def _context(request: ConsoleRequest, form: KeyForm) -> dict[str, object]:
-    now = clock.now()
-    keys = ApiKey.objects.filter(project=request.project)
-    ordered = keys.order_by("-revoked_at", "name", "-pk")[:MOST_KEYS]
-    return {"form": form, "rows": [(key, key_state(key, now)) for key in ordered]}

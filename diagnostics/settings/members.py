@@ -50,7 +50,17 @@ def members(request: ConsoleRequest) -> HttpResponse:
         if form.is_valid():
             return keep_once(request, PAGE, {"link": _invite(request, form)})
     link = take_once(request, PAGE).get("link", "")
-    response = show(request, "members", _context(request, form, link), "Members")
+    memberships = Membership.objects.filter(project=request.project).select_related("user")
+    context = {
+        "form": form,
+        "link": link,
+        "days": VALID_FOR.days,
+        "members": memberships.order_by("user__username")[:MOST_MEMBERS],
+        "invitations": open_invitations(request.project)[:MOST_MEMBERS],
+        "roles": Membership.Role.choices,
+        "me": request.user.pk,
+    }
+    response = show(request, "members", context, "Members")
     return unkept(response) if link else response
 
 
@@ -110,19 +120,6 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
         except (SMTPException, OSError):
             messages.error(request, NOT_SENT)
     return link
-
-
-def _context(request: ConsoleRequest, form: InviteForm, link: str = "") -> dict[str, object]:
-    memberships = Membership.objects.filter(project=request.project).select_related("user")
-    return {
-        "form": form,
-        "link": link,
-        "days": VALID_FOR.days,
-        "members": memberships.order_by("user__username")[:MOST_MEMBERS],
-        "invitations": open_invitations(request.project)[:MOST_MEMBERS],
-        "roles": Membership.Role.choices,
-        "me": request.user.pk,
-    }
 
 
 @never_cache

@@ -27,7 +27,6 @@ from diagnostics.web.pages import CHOSEN, ConsoleRequest, member_page, membershi
 
 @member_page
 def settings_index(request: ConsoleRequest) -> HttpResponse:
-    """Redirect to the first page."""
     return redirect("settings_projects")
 
 
@@ -81,7 +80,13 @@ def quotas(request: ConsoleRequest) -> HttpResponse:
     own = Quota.objects.filter(project=request.project).first()
     form = QuotaForm(request.POST or None, instance=own or Quota(project=request.project))
     if request.method == "POST" and form.is_valid():
-        _save(request, form)
+        changes: dict[str, Any] = {name: form.cleaned_data[name] for name in form.changed_data}
+        with transaction.atomic():
+            form.save()
+            target = request.project.name
+            note(request.project.pk, user_of(request), "quota.changed", target, changes)
+        authentication.forget_all()
+        messages.success(request, "Saved. Takes effect within 5 seconds.")
         return redirect("settings_quotas")
     now = clock.now()
     days = Usage.objects.filter(project=request.project).order_by("-day")[:DAYS_SHOWN]
@@ -92,16 +97,6 @@ def quotas(request: ConsoleRequest) -> HttpResponse:
         "today": now.date(),
     }
     return show(request, "quotas", context, "Quotas")
-
-
-def _save(request: ConsoleRequest, form: QuotaForm) -> None:
-    changes: dict[str, Any] = {name: form.cleaned_data[name] for name in form.changed_data}
-    with transaction.atomic():
-        form.save()
-        target = request.project.name
-        note(request.project.pk, user_of(request), "quota.changed", target, changes)
-    authentication.forget_all()
-    messages.success(request, "Saved. Takes effect within 5 seconds.")
 
 
 TABLES_SHOWN = 12
@@ -118,7 +113,6 @@ KEPT = (
 
 @settings_page
 def retention(request: ConsoleRequest) -> HttpResponse:
-    """Show retention periods, disk usage by table and growth."""
     sizes = storage_sizes()
     context = {
         "kept": [
@@ -140,7 +134,6 @@ REASON_BYTES = 200
 
 @settings_form
 def mail(request: ConsoleRequest) -> HttpResponse:
-    """Show the mail settings; send a test mail."""
     address = user_of(request).email
     if request.method == "POST":
         if address:

@@ -76,7 +76,6 @@ def switch_rule(request: ConsoleRequest, identity: int) -> HttpResponse:
 
 @settings_action
 def redact_again(request: ConsoleRequest) -> HttpResponse:
-    """Start redacting all stored data again."""
     if request_rescrub(request.project.pk, request.user.pk):
         note(request.project.pk, request.user, "redaction.repeated", "all rows")
         messages.success(request, "Redaction of stored data started.")

@@ -50,12 +50,7 @@ def save(request: ConsoleRequest) -> HttpResponse:
 def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
     """Rename, share, unshare or delete a view of the user."""
     own = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
-    _change(request, get_object_or_404(own, pk=view_id))
-    return redirect("views")
-
-
-def _change(request: ConsoleRequest, view: SavedView) -> None:
-    verb = request.POST.get("verb", "")
+    view, verb = get_object_or_404(own, pk=view_id), request.POST.get("verb", "")
     if verb == "delete":
         delete_view(view, request.user)
         messages.success(request, f"“{view.name}” was deleted.")
@@ -66,3 +61,4 @@ def _change(request: ConsoleRequest, view: SavedView) -> None:
             rename_view(view, request.user, request.POST.get("name", ""))
         except ViewNameError as error:
             messages.error(request, f"Not renamed: {error}.")
+    return redirect("views")

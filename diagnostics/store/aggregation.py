@@ -41,7 +41,6 @@ def fold(seconds: float = LONGEST_SECONDS) -> int:
 
 
 def fold_project(project_id: int) -> int:
-    """Fold the waiting rows of one project; return how many."""
     folded = 0
     for fold_batch in FOLDS.values():
         while count := fold_batch(project_id):

@@ -101,14 +101,11 @@ def normalise_pointer(pointer: str) -> str:
     if pointer and not pointer.startswith("/"):
         pointer = "/" + pointer.lstrip("$.").replace("[", ".").replace("]", "")
         pointer = pointer.replace(".", "/")
-    parts = (_normalise_key(part) for part in pointer.split("/"))
+    parts = (
+        "*" if NUMBERED.fullmatch(part) or RANDOM_KEY.fullmatch(part) else DIGITS.sub("*", part)
+        for part in pointer.split("/")
+    )
     return "/".join(parts).rstrip("/")[:LONGEST_POINTER]
-
-
-def _normalise_key(key: str) -> str:
-    if NUMBERED.fullmatch(key) or RANDOM_KEY.fullmatch(key):
-        return "*"
-    return DIGITS.sub("*", key)
 
 
 def fault_of(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -167,18 +164,15 @@ class Regrouping:
     wild_keys: Sequence[str] = ()
 
     def apply(self, kind: FailureKind) -> FailureKind:
+        parts = kind.pointer.split("/")
+        if self.pointer_depth is not None:
+            parts = parts[: self.pointer_depth + 1]
         return replace(
             kind,
             schema=None if self.ignores_schema else kind.schema,
             detail="" if self.ignores_detail else kind.detail,
-            pointer=self._pointer(kind.pointer),
+            pointer="/".join("*" if part in self.wild_keys else part for part in parts),
         )
-
-    def _pointer(self, pointer: str) -> str:
-        parts = pointer.split("/")
-        if self.pointer_depth is not None:
-            parts = parts[: self.pointer_depth + 1]
-        return "/".join("*" if part in self.wild_keys else part for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,6 @@ class StorageSize:
 
 
 def _kept_spans() -> Mapping[str, timedelta]:
-    """Return how long the rows of each partitioned table are kept."""
     hours = settings.FAILSOFT_KEEP_HOUR_MONTHS * MONTH
     return {
         "diagnostics_event": timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS),
@@ -158,7 +157,6 @@ def _write(text: str, *names: str) -> sql.Composed:
 
 
 def storage_sizes() -> Sequence[StorageSize]:
-    """Return the size of each table, largest first."""
     return [StorageSize(*row) for row in fetch(statement("storage_sizes"))]
 
 

@@ -65,14 +65,8 @@ MEASURES: tuple[str, ...] = (*PLAIN, *COUNTS, *SUMS)
 
 SERIES: tuple[str, ...] = ("environment", "node", "provider", "model")
 VERSION: tuple[str, ...] = (
-    "prompt_version",
-    "schema",
-    "schema_version",
-    "source",
-    "release",
-    "served",
-    "region",
-    "credential",
+    *("prompt_version", "schema", "schema_version"),
+    *("source", "release", "served", "region", "credential"),
 )
 
 MOST_EVENTS = 1_000

@@ -19,7 +19,6 @@ from diagnostics.ingest.item_warnings import time_warnings
 from diagnostics.ingest.key_counts import count_items, note_items
 from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
 from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
-from diagnostics.rest.batches import RefusedItem
 from diagnostics.rest.bodies import Batch, read_batch
 from diagnostics.rest.faults import QuotaReachedError
 from diagnostics.store.windows import TimeMark
@@ -76,12 +75,12 @@ class BatchView(KeyedView):
             keep_share = admit(key, max(len(batch.items), 1))
         stored = store(key, batch, keep_share)
         sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
-        pairs = [
-            (source, word)
-            for source, result in zip(sources, stored.results, strict=True)
-            for word in _words_of(result)
-        ]
-        note_items(key, count_items(*zip(*pairs, strict=True)) if pairs else {})
+        pairs: list[tuple[object, str]] = []
+        for source, result in zip(sources, stored.results, strict=True):
+            is_unchecked = result["status"] == "created" and result.get("unchecked")
+            words = result["status"], is_unchecked and "unchecked", result.get("time_mark")
+            pairs += [(source, word) for word in words if word]
+        note_items(key, count_items(pairs))
         warnings = [*stored.warnings, *time_warnings(stored.time_marks)]
         stored = replace(stored, warnings=[NOT_UTF_8, *warnings] if batch.is_mended else warnings)
         is_verbose = request.query_params.get("verbose", "") in ("1", "true")
@@ -115,14 +114,6 @@ class BatchView(KeyedView):
         note_refusals(key, self.request.path, http_status, [refusal])
 
 
-def _words_of(result: Result) -> Iterator[str]:
-    yield result["status"]
-    if result["status"] == "created" and result.get("unchecked"):
-        yield "unchecked"
-    if mark := result.get("time_mark"):
-        yield mark
-
-
 @contextmanager
 def within_quota() -> Iterator[None]:
     """Turn an exceeded quota into 429 with Retry-After."""
@@ -133,15 +124,13 @@ def within_quota() -> Iterator[None]:
         raise QuotaReachedError(*details) from error
 
 
-def refused_result(index: int, item: RefusedItem) -> Result:
-    result = {"index": index, "event_id": item.event_id, "status": "invalid"}
-    return {**result, "errors": item.errors}
+def refused_result(index: int, event_id: str | None, errors: list[dict[str, str]]) -> Result:
+    return {"index": index, "event_id": event_id, "status": "invalid", "errors": errors}
 
 
 def stored_result(
     index: int, event_id: str | None, status: str, time_mark: TimeMark | None
 ) -> Result:
-    """Return the result of an item that reached the database."""
     result: Result = {"index": index, "event_id": event_id, "status": status}
     if time_mark is not None:
         result["time_mark"] = time_mark.value
@@ -149,7 +138,6 @@ def stored_result(
 
 
 def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Response:
-    """Respond per item: 200 if all are valid, else 207."""
     results = stored.results
     statuses = [result["status"] for result in results]
     accepted, duplicates = statuses.count("created"), statuses.count("duplicate")

@@ -32,9 +32,9 @@ from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus, record_calls
-from diagnostics.queries.events import EVENT_ORDER, NO_ID, Matching, matching, scan
+from diagnostics.queries.events import EVENT_ORDER, NO_ID, matching, scan
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.rest.batches import BatchItem, RefusedItem, read_events
+from diagnostics.rest.batches import BatchItem, read_events
 from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
@@ -88,7 +88,7 @@ class EventListing:
         if cursor:
             place = read_cursor(cursor, UUID)
             until = min(until, place[0] + INSTANT)
-            find_events = _behind(find_events, *place)
+            find_events = matching(self._project_id, self._selection, EVENT_ORDER.behind(*place))
         scanned = scan(find_events, since, until, limit + 1)
         events, after = EVENT_ORDER.cut(scanned.rows, limit)
         if after is None and scanned.reached > since:
@@ -106,10 +106,6 @@ class EventListing:
         if note:
             self.notes.append(note)
         return since, until
-
-
-def _behind(find_events: "Matching[Event]", at: datetime, identifier: UUID) -> "Matching[Event]":
-    return lambda begin, end: find_events(begin, end).filter(EVENT_ORDER.behind(at, identifier))
 
 
 class EventsView(BatchView, ListView):
@@ -167,10 +163,12 @@ def post_items(
     # One statement is a transaction of its own: its result is committed.
     with transaction.atomic() if judged.unplaced else nullcontext():
         recorded = iter(record_calls(project_id, events, keep_share, judged.unplaced))
+    derived = {index for index, item in shaped.items() if not item.has_own_id}
     results = [
-        _result_of(index, item, next(recorded), shaped.get(index), was_answer=index in answers)
+        _result_of(index, item, next(recorded), index in derived, was_answer=index in answers)
         if isinstance(item, PostedEvent)
-        else refused_result(index, _without_derived_id(item, shaped.get(index)))
+        # The sender does not know an id that is derived from its item.
+        else refused_result(index, None if index in derived else item.event_id, item.errors)
         for index, item in enumerate(checked)
     ]
     answered = (answer for answer in judged.events if isinstance(answer, PostedEvent))
@@ -194,12 +192,12 @@ def _shape(project_id: int, items: Sequence[BatchItem]) -> dict[int, ShapedItem]
 
 
 def _result_of(
-    index: int, event: PostedEvent, recorded: Recorded, shaped: ShapedItem | None, was_answer: bool
+    index: int, event: PostedEvent, recorded: Recorded, has_derived_id: bool, was_answer: bool
 ) -> Result:
     status = recorded.status
     # An item whose id is derived from its content cannot conflict: a schema registered in between
     # may change its classification.
-    if shaped is not None and not shaped.has_own_id and status is RecordStatus.CONFLICT:
+    if has_derived_id and status is RecordStatus.CONFLICT:
         status = RecordStatus.DUPLICATE
     result = stored_result(index, str(event.event_id), status.value, recorded.time_mark)
     if was_answer:
@@ -207,10 +205,3 @@ def _result_of(
         result["parse_error_type"] = event.parse_error_type
         result["unchecked"] = event.unchecked
     return result
-
-
-def _without_derived_id(item: RefusedItem, shaped: ShapedItem | None) -> RefusedItem:
-    """Return the refusal without an id that the sender does not know."""
-    if shaped is None or shaped.has_own_id:
-        return item
-    return RefusedItem(None, item.errors)

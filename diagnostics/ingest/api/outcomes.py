@@ -30,13 +30,8 @@ from failsoft.redaction import Redact
 
 MOST_RUNS = 10_000_000
 COUNTS = (
-    "ok_first",
-    "repaired",
-    "degraded",
-    "stubbed",
-    "circuit_open",
-    "provider_failed",
-    "budget_exhausted",
+    *("ok_first", "repaired", "degraded", "stubbed"),
+    *("circuit_open", "provider_failed", "budget_exhausted"),
 )
 NODE = r"^[a-z][a-z0-9_-]{0,62}$"
 Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -82,7 +77,6 @@ class PostedOutcome(BaseModel):
 
 
 def make_outcome_row(index: int, outcome: PostedOutcome, redact: Redact) -> dict[str, Any]:
-    """Return the row of one outcome, with its names redacted."""
     row = outcome.model_dump(by_alias=True)
     for name, value in row.items():
         if isinstance(value, str):
@@ -138,7 +132,6 @@ class OutcomesView(BatchView):
 
 
 def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
-    """Check and store the items of a batch; one result per item, in order, committed."""
     checked = [_read(item) for item in batch.items]
     counted = [item for item in checked if isinstance(item, PostedOutcome)]
     assessed = [item for item in checked if isinstance(item, PostedAssessment)]
@@ -147,7 +140,7 @@ def store_outcomes(key: ApiKey, batch: Batch, keep_share: float) -> StoredBatch:
         statuses = record_assessments(key.project_id, assessed)
     assessment_results = iter([(status, None) for status in statuses])
     results = [
-        refused_result(index, item)
+        refused_result(index, item.event_id, item.errors)
         if isinstance(item, RefusedItem)
         else stored_result(
             index,

@@ -43,8 +43,6 @@ class UnreadableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlacedItem:
-    """A span or log record with its place in the file."""
-
     place: str
     item: Span | LogRecord | UnreadItem
 
@@ -86,13 +84,8 @@ def guess_format(record: Record) -> ExportFormat | None:
     return ExportFormat.LANGFUSE if langfuse.is_observation(record) else None
 
 
-def _read_otlp(record: Record) -> Iterator[Span | LogRecord | UnreadItem]:
-    yield from spans_in(record)
-    yield from logs_in(record)
-
-
 READERS: Mapping[ExportFormat, Callable[[Record], Iterable[Span | LogRecord | UnreadItem]]] = {
-    ExportFormat.OTLP: _read_otlp,
+    ExportFormat.OTLP: lambda record: chain(spans_in(record), logs_in(record)),
     ExportFormat.LANGFUSE: langfuse.read_record,
     ExportFormat.PHOENIX: phoenix.read_record,
 }
@@ -150,27 +143,14 @@ def _bounded_lines(path: Path, file: IO[str]) -> Iterator[str]:
 
 def _are_lines(begin: Sequence[str]) -> bool:
     """Whether each line is a value of its own, by the first two: one of them may be broken."""
-    faults = [_fault_of(line) for line in begin]
+    faults: list[str] = []
+    for line in begin:
+        try:
+            jiter.from_json(line.encode("utf-8", "replace"))
+            faults.append("")
+        except ValueError as error:
+            faults.append(str(error))
     return len(faults) > 1 and "" in faults and not faults[0].startswith("EOF")
-
-
-def _fault_of(line: str) -> str:
-    """Return what keeps a text from being JSON; empty if it is."""
-    try:
-        jiter.from_json(line.encode("utf-8", "replace"))
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
-def _join(path: Path, lines: Iterable[NumberedLine]) -> str:
-    parts, size = [], 0
-    for _, line in lines:
-        parts.append(line)
-        size += len(line)
-        if size > MOST_CHARACTERS:
-            raise _too_long(path, "document")
-    return "".join(parts)
 
 
 def _too_long(path: Path, part: str) -> UnreadableError:
@@ -192,9 +172,14 @@ def _values(
     path: Path, lines: Iterable[NumberedLine], _unread: Unread
 ) -> Iterator[tuple[str, Any]]:
     """Yield the values of a document: of a list, of an API response with a list, or itself."""
-    text = _join(path, lines)
+    parts, size = [], 0
+    for _, line in lines:
+        parts.append(line)
+        size += len(line)
+        if size > MOST_CHARACTERS:
+            raise _too_long(path, "document")
     try:
-        document = jiter.from_json(text.encode("utf-8", "replace"))
+        document = jiter.from_json("".join(parts).encode("utf-8", "replace"))
     except ValueError as error:
         raise UnreadableError(f"{path}: not JSON: {error}") from error
     if isinstance(document, dict) and isinstance(document.get("data"), list):

@@ -54,7 +54,6 @@ def _id_of(text: str, digits: int) -> str:
 
 
 def known_of(values: Values) -> dict[str, Any]:
-    """Return the attributes that are read."""
     return {name: value for name, value in values.items() if value is not None and is_known(name)}
 
 

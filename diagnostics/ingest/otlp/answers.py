@@ -227,7 +227,11 @@ def _answer_of(message: Mapping[str, Any]) -> Answer:
 def _of_parts(parts: Iterable[object]) -> Answer:
     """Join parts; one without its content leaves the text unknown."""
     texts, calls, is_refusal, is_called = list[str | None](), list[CalledTool](), False, False
-    for part in map(_without_nulls, parts):
+    for item in parts:
+        part = item
+        if isinstance(item, Mapping):
+            # Some SDKs write every field, whether it says something or not.
+            part = {key: value for key, value in item.items() if value is not None}
         kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
         if isinstance(part, str):
             texts.append(part)
@@ -249,13 +253,6 @@ def _of_parts(parts: Iterable[object]) -> Answer:
     known = [text for text in texts if text is not None]
     is_known = bool(known) or not (texts or is_called)
     return Answer("".join(known) if is_known else None, tuple(calls), None, is_refusal)
-
-
-def _without_nulls(part: object) -> object:
-    """Return a part without the fields that its SDK wrote though they say nothing."""
-    if not isinstance(part, Mapping):
-        return part
-    return {key: value for key, value in part.items() if value is not None}
 
 
 def _is_aside(part: Mapping[str, Any]) -> bool:

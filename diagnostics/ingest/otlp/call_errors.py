@@ -130,14 +130,14 @@ def read_error(
     name = error_type or next(reversed(raised), None) or status or message
     if name is None:
         name = OTHER if "error.type" in attributes else None
-    return CallError(name, status, known, tuple(_causes_of(exceptions)))
-
-
-def _causes_of(exceptions: Iterable[AttributeMap]) -> Iterator[str]:
-    for exception in exceptions:
-        trace = exception.get("exception.stacktrace")
-        if isinstance(trace, str):
-            yield from (match[0][:MOST_OF_TEXT] for match in CAUSE.finditer(trace))
+    traces = (error.get("exception.stacktrace") for error in exceptions)
+    causes = (
+        match[0][:MOST_OF_TEXT]
+        for trace in traces
+        if isinstance(trace, str)
+        for match in CAUSE.finditer(trace)
+    )
+    return CallError(name, status, known, tuple(causes))
 
 
 def _kind_of_status(status: str | None) -> CallErrorType | None:

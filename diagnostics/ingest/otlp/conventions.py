@@ -119,7 +119,6 @@ class _Facts:
     _documents: dict[str, Any] = field(default_factory=dict)
 
     def at(self, key: Key) -> Any:  # noqa: ANN401 - any JSON
-        """Return the value of a key; None without one."""
         if not key.path or key.attribute not in self.attributes:
             return self.attributes.get(key.attribute)
         if key.path == HEAD:
@@ -206,7 +205,6 @@ def _either(value: int | None, replied: int | None) -> int | None:
 
 
 def _rows(convention: Convention, facts: _Facts) -> ProviderReply:
-    """Read an answer from the keys of its convention."""
     keys = convention.keys
     text = facts.first(_text, keys.get("text", ()))
     calls = facts.first(_calls, keys.get("calls", ())) or ()

@@ -79,6 +79,11 @@ def _read_evaluation(
     is_traced = len(trace_id) == TRACE_DIGITS and bool(trace_id.strip("0"))
     run = read_own_fields(attributes, around).get("correlation_id")
     response_id = short(attributes, "gen_ai.response.id")
+    value = attributes.get("gen_ai.evaluation.score.value")
+    score = None
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        score = float(value)
+    reason = attributes.get("gen_ai.evaluation.explanation")
     if not (is_traced or run or response_id):
         raise NoEventError("gen_ai.response.id is required outside a trace")
     return AnswerEvaluation(
@@ -89,8 +94,9 @@ def _read_evaluation(
         span_id if is_traced else "",
         response_id,
         run,
-        _score(attributes),
-        _reason(attributes),
+        score,
+        # Cut to a length that redaction can handle.
+        reason[:LONGEST_REASON] if isinstance(reason, str) and reason.strip() else None,
     )
 
 
@@ -101,16 +107,3 @@ def read_verdict(attributes: AttributeMap) -> str:
     """
     label = short(attributes, OWN_VERDICT, "gen_ai.evaluation.score.label") or ""
     return VERDICTS.get("_".join(label.lower().replace("-", " ").split()), "")
-
-
-def _score(attributes: AttributeMap) -> float | None:
-    value = attributes.get("gen_ai.evaluation.score.value")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if isfinite(value) else None
-
-
-def _reason(attributes: AttributeMap) -> str | None:
-    """Return the explanation, cut to a length that redaction can handle."""
-    value = attributes.get("gen_ai.evaluation.explanation")
-    return value[:LONGEST_REASON] if isinstance(value, str) and value.strip() else None

@@ -9,7 +9,7 @@
 4. The id is derived from project, trace, span and slot.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -81,10 +81,7 @@ class NoEventError(ValueError):
 
 
 class CallPlace(NamedTuple):
-    """Where and when a call was made, and which instrumentation reported it.
-
-    `agent_call` is the agent call that it belongs to, if reported.
-    """
+    """Where and when a call was made, and which instrumentation reported it."""
 
     trace_id: str
     span_id: str
@@ -93,7 +90,6 @@ class CallPlace(NamedTuple):
     ended_ns: int
     scope: str
     response_id: str | None = None
-    agent_call: str | None = None
     # Service, model and kind of error of a failed call whose response is not named.
     failure: str | None = None
     # Whether nothing of an answer is reported but an error.
@@ -236,8 +232,13 @@ def draft_span(span: Span) -> list[Draft]:
         return []
     fields = _fields(call, attributes, span.resource, span.trace_id)
     fields["occurred_at"] = moment_of(span.ended_ns or span.started_ns)
-    fields["latency_ms"] = _milliseconds(span)
+    milliseconds = min((span.ended_ns - span.started_ns) // 1_000_000, MAX_INTEGER)
+    fields["latency_ms"] = milliseconds if 0 < span.started_ns < span.ended_ns else None
     fields["attributes"]["span_id"] = span.span_id
+    place = CallPlace(
+        *(span.trace_id, span.span_id, span.parent_id, span.started_ns, span.ended_ns, span.scope),
+        call.attributes.get("response_id"),
+    )
     drafts = []
     if is_call or kind not in BESIDE:
         drafts.append(
@@ -250,7 +251,7 @@ def draft_span(span: Span) -> list[Draft]:
                 known_answer(call),
                 read_error(attributes, span.events, span.status_message).named_by(call),
                 is_error,
-                _place_of(span, call),
+                place,
                 **expectations_of(call, attributes),
             )
         )
@@ -275,19 +276,6 @@ def known_answer(call: ModelCall) -> Answer:
     is_called = ending_of(call.finish_reason) is FinishClass.TOOL_CALLS
     is_empty = not answer.calls and not (answer.text or "").strip()
     return Answer() if is_called and is_empty else answer
-
-
-def _place_of(span: Span, call: ModelCall) -> CallPlace:
-    return CallPlace(
-        span.trace_id,
-        span.span_id,
-        span.parent_id,
-        span.started_ns,
-        span.ended_ns,
-        span.scope,
-        call.attributes.get("response_id"),
-        short(span.attributes, "gen_ai.agent.call.id"),
-    )
 
 
 def expectations_of(call: ModelCall, attributes: AttributeMap) -> dict[str, Any]:
@@ -420,15 +408,9 @@ def _fields(
     if "node" in reported:
         reported["node"] = slug(reported["node"]) or DEFAULT_NODE
     fields = {name: value for name, value in known.items() if value is not None} | reported
-    fields["attributes"] = dict(_extra_attributes(call, attributes))
-    return fields
-
-
-def _extra_attributes(call: ModelCall, attributes: AttributeMap) -> Iterator[tuple[str, str]]:
-    yield from call.attributes.items()
     server = short(attributes, "server.address")
-    if server is not None:
-        yield "server_address", server
+    fields["attributes"] = {**call.attributes, **({"server_address": server} if server else {})}
+    return fields
 
 
 def _draft_beside(trace_id: str, span_id: str, kind: EventKind, fields: dict[str, Any]) -> Draft:
@@ -453,9 +435,3 @@ def moment_of(nanoseconds: int) -> datetime:
     if not 0 < nanoseconds < LATEST_NS:
         raise NoEventError("its time is missing or out of range")
     return time_of(nanoseconds)
-
-
-def _milliseconds(span: Span) -> int | None:
-    if not 0 < span.started_ns < span.ended_ns:
-        return None
-    return min((span.ended_ns - span.started_ns) // 1_000_000, MAX_INTEGER)

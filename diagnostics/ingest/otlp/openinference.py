@@ -49,7 +49,10 @@ def read_answer(attributes: AttributeMap) -> ProviderReply:
     answer = _answer(attributes)
     is_whole = answer is not None and (answer.text or answer.calls)
     is_item = RESPONSE.search(str(attributes.get("output.value"))) is not None
-    reply = NO_REPLY if is_whole and not is_item else _reply(attributes)
+    is_json = short(attributes, "output.mime_type") == JSON_TYPE
+    reply = NO_REPLY
+    if is_json and (is_item or not is_whole):
+        reply = read_reply(attributes.get("output.value")) or NO_REPLY
     replied = reply.answer
     if replied is None or replied.is_known:
         return reply if replied else reply._replace(answer=answer)
@@ -62,7 +65,9 @@ def _answer(attributes: AttributeMap) -> Answer | None:
     """Find the first answer; a message with a role alone is an empty one."""
     calls = tuple(_calls(attributes))
     content = attributes.get(f"{MESSAGE}content")
-    texts = [content] if isinstance(content, str) else list(_contents(attributes))
+    contents = (f"{CONTENTS}{index}.message_content" for index in range(MAX_CONTENTS))
+    listed = [attributes[f"{key}{TEXT}"] for key in contents if _is_text(attributes, key)]
+    texts = [content] if isinstance(content, str) else listed
     if texts:
         text = "".join(texts)
         return Answer(None if not text and _is_left_out(attributes) else shown(text), calls)
@@ -73,12 +78,6 @@ def _answer(attributes: AttributeMap) -> Answer | None:
     return Answer(shown(value)) if isinstance(value, str) and is_plain else None
 
 
-def _reply(attributes: AttributeMap) -> ProviderReply:
-    if short(attributes, "output.mime_type") != JSON_TYPE:
-        return NO_REPLY
-    return read_reply(attributes.get("output.value")) or NO_REPLY
-
-
 def _is_left_out(attributes: AttributeMap) -> bool:
     """Whether tool calls, or contents other than a text, were omitted."""
     return any(
@@ -86,13 +85,6 @@ def _is_left_out(attributes: AttributeMap) -> bool:
         or (key.startswith(CONTENTS) and not _is_text(attributes, key.rpartition(".")[0]))
         for key in attributes
     )
-
-
-def _contents(attributes: AttributeMap) -> Iterator[str]:
-    for index in range(MAX_CONTENTS):
-        content = f"{CONTENTS}{index}.message_content"
-        if _is_text(attributes, content):
-            yield attributes[f"{content}{TEXT}"]
 
 
 def _is_text(attributes: AttributeMap, content: str) -> bool:

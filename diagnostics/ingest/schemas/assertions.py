@@ -106,7 +106,6 @@ def compile_pattern(pattern: object) -> Any:  # noqa: ANN401 - re2 has no types
 
 
 def natural(argument: Any) -> int:  # noqa: ANN401 - any JSON
-    """Read a count: an integer from 0."""
     if not is_integer(argument) or argument < 0:
         raise BadArgumentError("an integer from 0")
     return int(argument)

@@ -172,7 +172,6 @@ def _additional(check: Check, node: SchemaNode, value: Object, place: ValuePlace
 
 
 def _spend_searches(check: Check, node: SchemaNode, value: Object) -> None:
-    """Spend the search of every name for every pattern."""
     check.spend(len(value))
     for expression, _ in node.patterns:
         check.spend(sum(pattern_steps(expression, name) for name in value))

@@ -2,19 +2,16 @@
 
 import json
 from argparse import ArgumentParser
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
-from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
-from diagnostics.accounts.projects import DEFAULT_SLUG, issue_key
+from diagnostics.accounts.projects import DEFAULT_SLUG, create_key
 from diagnostics.management import require_project
-from failsoft.json_values import JSON
 
 MOST_DAYS = 36_500
 
@@ -39,21 +36,11 @@ class Command(BaseCommand):
         if not 0 < len(name) <= longest:
             raise CommandError(f"--name must have 1 to {longest} characters")
         scopes = [Scope(scope) for scope in options["scopes"]]
-        with transaction.atomic():
-            issued = issue_key(project, name, scopes, _expiry(options["days"]))
-            details: dict[str, JSON] = {
-                "key_id": issued.row.key_id,
-                "scopes": [scope.value for scope in scopes],
-            }
-            by = "manage.py create_key"
-            note(project.pk, by, "key.created", name, details)
+        days, expires_at = options["days"], None
+        if days is not None:
+            if not 0 < days <= MOST_DAYS:
+                raise CommandError(f"--days must be 1 to {MOST_DAYS}")
+            expires_at = clock.now() + timedelta(days=days)
+        issued = create_key(project, "manage.py create_key", name, scopes, expires_at)
         as_json = json.dumps({"project": project.slug, "key": issued.text})
         self.stdout.write(as_json if options["json"] else issued.text)
-
-
-def _expiry(days: int | None) -> datetime | None:
-    if days is None:
-        return None
-    if not 0 < days <= MOST_DAYS:
-        raise CommandError(f"--days must be 1 to {MOST_DAYS}")
-    return clock.now() + timedelta(days=days)

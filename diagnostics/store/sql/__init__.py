@@ -105,7 +105,6 @@ def _net_of(name: str) -> str:
 
 
 def _each(write: Callable[[str], str]) -> Callable[[], str]:
-    """Return a function that writes an expression for every measure."""
     return lambda: ", ".join(map(write, MEASURES))
 
 

@@ -82,7 +82,7 @@ def test_a_minute_is_one_row_however_many_requests_there_are(key: IssuedKey) -> 
 
 def test_many_sources_fill_no_table(key: IssuedKey) -> None:
     words = [f"s{n}" for n in range(MOST_SOURCES + 1)]
-    note_items(key.row, count_items(words, ["created"] * len(words)))
+    note_items(key.row, count_items((word, "created") for word in words))
     assert KeyMinute.objects.get().source == ""
     assert tally(key).stored == len(words)
 
