@@ -184,7 +184,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["diagnostics.rest.bodies.StrictParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "diagnostics.rest.openapi.AddressSchema",
+    "DEFAULT_SCHEMA_CLASS": "diagnostics.rest.resources.AddressSchema",
     "UNAUTHENTICATED_USER": None,
     "EXCEPTION_HANDLER": "diagnostics.rest.faults.answer_fault",
 }
@@ -210,7 +210,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "diagnostics.rest.openapi.add_examples",
+        "diagnostics.rest.resources.add_examples",
     ],
     "ENUM_NAME_OVERRIDES": {
         **{name: [(word, word) for word in words] for name, words in _ENUMS.items()},

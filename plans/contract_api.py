@@ -15,8 +15,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
-from diagnostics.rest.resources import Resource
+from diagnostics.rest.resources import BODY_PROBLEMS, ProblemResource, Resource
 from failsoft.plans.contract import (
     CONTRACT_VERSION,
     MAX_PAYLOAD_BYTES,

@@ -17,7 +17,7 @@ from diagnostics.accounts.audit_log import noting
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_choices, read_limit, refuse_unknown
-from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.resources import ProblemResource
 from failsoft.json_values import clean_text
 
 

@@ -18,7 +18,7 @@ from agents.goals.bodies import RefusedGoal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.bodies import read_model
-from diagnostics.rest.openapi import ProblemResource
+from diagnostics.rest.resources import ProblemResource
 
 TRANSITIONS_SHOWN = 10
 REASON_CHARACTERS = 200

@@ -17,8 +17,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.bodies import read_model
-from diagnostics.rest.openapi import ProblemResource
-from diagnostics.rest.resources import Resource
+from diagnostics.rest.resources import ProblemResource, Resource
 
 PROBLEMS = {404: ProblemResource}
 VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(DECISIONS))

@@ -35,8 +35,7 @@ from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import BODY_PROBLEMS, EXPORTS, ProblemResource
-from diagnostics.rest.resources import Paged
+from diagnostics.rest.resources import BODY_PROBLEMS, EXPORTS, Paged, ProblemResource
 from diagnostics.selection.conditions import matches, narrow, narrow_rows
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection

@@ -22,8 +22,7 @@ from diagnostics.accounts.models import Project
 from diagnostics.failures.models import FailureGroup
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.rest.bodies import InvalidBodyError
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
-from diagnostics.rest.resources import Resource
+from diagnostics.rest.resources import BODY_PROBLEMS, ProblemResource, Resource
 from diagnostics.selection.fields import RANGES
 from failsoft.retry.answers import parse_answer
 

@@ -81,6 +81,9 @@ def note(
     """
     chain = project_id or INSTALLATION
     actor_id, name = identity_of(actor)
+    text = _canonical(redact_json(dict(details or {})))
+    if len(text.encode()) > LONGEST_DETAILS:
+        text = _canonical({"left_out": f"{len(text)} characters"})
     with transaction.atomic():
         number, before = _take_end(chain)
         entry = AuditEntry(
@@ -91,7 +94,7 @@ def note(
             actor=redact(name, LONGEST_TARGET),
             action=action,
             target=redact(target, LONGEST_TARGET),
-            details=_serialise(details),
+            details=text,
             address=_address.get(),
         )
         entry.hash = hash_of(entry, before)
@@ -179,13 +182,6 @@ def identity_of(actor: Actor) -> tuple[int | None, str]:
     if actor is None or not actor.is_authenticated:
         return None, "nobody"
     return actor.pk, actor.get_username()
-
-
-def _serialise(details: Mapping[str, JSON] | None) -> str:
-    text = _canonical(redact_json(dict(details or {})))
-    if len(text.encode()) <= LONGEST_DETAILS:
-        return text
-    return _canonical({"left_out": f"{len(text)} characters"})
 
 
 def _canonical(value: object) -> str:

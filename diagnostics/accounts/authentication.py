@@ -68,14 +68,15 @@ def look_up(key_id: str, *, reads: bool = True) -> tuple[KnownKey | None, bool]:
         return cached, False
     if not reads:
         raise KeyNotCachedError(KeyNotCachedError.__doc__)
-    fresh = _read(key_id)
-    if fresh is None:
+    keys = ApiKey.objects.select_related("project", "project__quota")
+    key = keys.annotate(database_time=DatabaseNow()).filter(key_id=key_id).first()
+    if key is None:
         _known.pop(key_id, None)
         return None, True
     if len(_known) >= MOST_KEYS:
         _known.clear()
-    _known[key_id] = fresh
-    return fresh, True
+    _known[key_id] = KnownKey(key, key.database_time, monotonic())
+    return _known[key_id], True
 
 
 def forget(key_id: str) -> None:
@@ -86,15 +87,6 @@ def forget(key_id: str) -> None:
 def forget_all() -> None:
     """Drop every key from the cache: a project was changed."""
     _known.clear()
-
-
-def _read(key_id: str) -> KnownKey | None:
-    keys = ApiKey.objects.select_related("project", "project__quota")
-    key = keys.annotate(database_time=DatabaseNow()).filter(key_id=key_id).first()
-    if key is None:
-        return None
-    database_time: datetime = key.database_time
-    return KnownKey(key, database_time, monotonic())
 
 
 SCHEME = "Bearer"

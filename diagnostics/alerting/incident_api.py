@@ -31,8 +31,7 @@ from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, ROW_PROBLEMS
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import EXPORTS, REFUSALS, ROW_PROBLEMS, Paged, Resource
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.cause import Cause

@@ -31,8 +31,14 @@ from diagnostics.alerting.rule_rows import RuleError, change_rule, check_rule, c
 from diagnostics.alerting.rules import FilterError, RuleFields
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_fields, read_model
-from diagnostics.rest.openapi import REFUSALS, ROW_PROBLEMS
-from diagnostics.rest.resources import Json, Listed, Resource, describe_model
+from diagnostics.rest.resources import (
+    REFUSALS,
+    ROW_PROBLEMS,
+    Json,
+    Listed,
+    Resource,
+    describe_model,
+)
 from diagnostics.selection.fields import read_moment
 
 

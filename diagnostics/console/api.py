@@ -39,8 +39,7 @@ from diagnostics.queries.series import counts_by_series, covered_by, next_series
 from diagnostics.rest.cursors import read_count_cursor, write_count_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import DEFAULT_LIMIT, PAGE_PARAMETERS, SERIES_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS
-from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
+from diagnostics.rest.resources import EXPORTS, Counted, CoversResource, Resource, describe_covers
 from diagnostics.selection.fields import SERIES_FIELDS, VERSION_FIELDS
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.verdict.advice import Advice

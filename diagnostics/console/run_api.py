@@ -28,8 +28,7 @@ from diagnostics.queries.runs import (
 )
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import EXPORTS
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import EXPORTS, Paged, Resource
 from diagnostics.selection.fields import OUTCOME_NAMES, WIDEST_RANGE
 from diagnostics.selection.selection import Selection
 from diagnostics.store.run_models import AgentRun, AssessedAs, RunOutcome

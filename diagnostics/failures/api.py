@@ -21,8 +21,14 @@ from diagnostics.failures.groups import GroupRow, group_row, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, PAGE_PARAMETERS, read_choices, select
-from diagnostics.rest.openapi import EXPORTS, ProblemResource
-from diagnostics.rest.resources import Counted, CoversResource, Resource, describe_covers
+from diagnostics.rest.resources import (
+    EXPORTS,
+    Counted,
+    CoversResource,
+    ProblemResource,
+    Resource,
+    describe_covers,
+)
 
 STATES: Mapping[str, Sequence[str]] = {state: (state,) for state in FailureGroup.State.values}
 """The states that each choice of the filter keeps."""

@@ -408,23 +408,23 @@ def _keep(project_id: int, calls: Iterable[_Call]) -> None:
         weight = max(weight_of(call.draft), call.stored_weight)
         shared = {"project_id": project_id, "event_id": stored_id, "received_at": at}
         shared |= {"weight": weight, "is_joined": len(call.places) > 1}
-        rows += [shared | _columns_of(place) for place in call.new]
+        rows += [
+            {
+                **shared,
+                "trace_id": place.trace_id,
+                "span_id": place.span_id,
+                "parent_id": place.parent_id,
+                "scope": place.scope,
+                "response": place.response_id,
+                "started_at": time_of(place.started_ns),
+                "ended_at": time_of(place.ended_ns),
+            }
+            for place in call.new
+        ]
         if len(call.places) > len(call.new):
             known = SpanCall.objects.filter(project_id=project_id, event_id=stored_id)
             known.update(is_joined=True, weight=weight)
     insert_rows(SpanCall._meta.db_table, rows)
-
-
-def _columns_of(place: CallPlace) -> dict[str, object]:
-    return {
-        "trace_id": place.trace_id,
-        "span_id": place.span_id,
-        "parent_id": place.parent_id,
-        "scope": place.scope,
-        "response": place.response_id,
-        "started_at": time_of(place.started_ns),
-        "ended_at": time_of(place.ended_ns),
-    }
 
 
 def _place_of(row: SpanCall, failure: str | None) -> CallPlace:

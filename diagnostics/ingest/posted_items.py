@@ -72,7 +72,8 @@ def shape_item(item: BatchItem, redact: Redact, id_key: bytes) -> ShapedItem:
     if (time := _take_time(shaped, extra)) is not None:
         shaped["occurred_at"] = time
     unknown = _Attributes(shaped.get("attributes"), redact)
-    unknown.add_all(extra)
+    for name, value in extra.items():
+        unknown.add(name, value)
     if unknown.kept is not None:
         shaped["attributes"] = unknown.kept
     has_own_id = shaped.get("event_id") is not None
@@ -169,23 +170,17 @@ class _Attributes:
         self.names = list[str]()
         self.dropped = list[str]()
 
-    def add_all(self, extra: Item) -> None:
-        for name, value in extra.items():
-            if value is None:
+    def add(self, name: str, value: JSON) -> None:
+        if value is None:
+            return
+        self.names.append(name)
+        for key, scalar in _flattened(name, value):
+            if key in DROPPED:
                 continue
-            self.names.append(name)
-            for key, scalar in _flattened(name, value):
-                if not self._add(key, scalar):
-                    self.dropped.append(name)
-                    break
-
-    def _add(self, key: str, value: JSON) -> bool:
-        if key in DROPPED:
-            return True
-        if self.kept is None or len(self.kept) >= MAX_ATTRIBUTES:
-            return False
-        self.kept.setdefault(key[:MAX_KEY_CHARACTERS] or "_", self._bounded(value))
-        return True
+            if self.kept is None or len(self.kept) >= MAX_ATTRIBUTES:
+                self.dropped.append(name)
+                return
+            self.kept.setdefault(key[:MAX_KEY_CHARACTERS] or "_", self._bounded(scalar))
 
     def _bounded(self, value: JSON) -> JSON:
         if isinstance(value, list):

@@ -96,8 +96,7 @@ def settle(
         wait = _wait(limits, bound, need - remaining[bound], now)
         share = keep_share(limits, today, now)
         return Grant(0, share, filled, today, bound, wait)
-    granted = min(int(remaining[bound]), wanted + _slice(limits))
-    granted = max(granted, wanted)
+    granted = max(min(int(remaining[bound]), wanted + _slice(limits)), wanted)
     counted = replace(
         today, events=today.events + granted, minute_events=today.minute_events + granted
     )

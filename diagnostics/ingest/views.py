@@ -165,18 +165,16 @@ def unique_values(project_id: int, now: datetime) -> list[tuple[str, int, int]]:
 
 def _heartbeats(now: datetime) -> list[PipelinePart]:
     times = {beat.name: beat.at for beat in Heartbeat.objects.all()}
-    return [
-        _heartbeat(label, times.get(name), now)
-        for name, label in (("worker", "Worker"), ("beat", "Scheduler"))
-    ]
-
-
-def _heartbeat(label: str, at: datetime | None, now: datetime) -> PipelinePart:
-    if at is None:
-        return label, "bad", "never seen"
-    if now - at > STALE:
-        return label, "bad", f"silent for {(now - at).total_seconds():.0f} s"
-    return label, "good", "running"
+    parts: list[PipelinePart] = []
+    for name, label in (("worker", "Worker"), ("beat", "Scheduler")):
+        if name not in times:
+            parts.append((label, "bad", "never seen"))
+        elif now - times[name] > STALE:
+            silence = (now - times[name]).total_seconds()
+            parts.append((label, "bad", f"silent for {silence:.0f} s"))
+        else:
+            parts.append((label, "good", "running"))
+    return parts
 
 
 def _queue(now: datetime) -> PipelinePart:

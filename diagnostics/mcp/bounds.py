@@ -38,7 +38,8 @@ def write_answer(data: object, default: Callable[[Any], Any] = str) -> str:
         answer = {"notice": NOTICE, "data": cut.copy(plain)}
         if cut.is_cut:
             answer["cut"] = CUT.format(characters, items)
-        text = _UNSEEN.sub(_escape, json.dumps(answer, ensure_ascii=False))
+        written = json.dumps(answer, ensure_ascii=False)
+        text = _UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], written)
         if len(text.encode()) <= MAX_ANSWER_BYTES:
             return text
     raise TooLongError(TooLongError.__doc__)
@@ -65,7 +66,3 @@ class _Cut:
                 copied.pop("next", None)
             return copied
         return value
-
-
-def _escape(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1]

@@ -65,27 +65,23 @@ async def _exchange(caller: Request, body: bytes) -> HttpResponse:
         on_call_tool=call,
     )
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": caller.path,
+        "query_string": b"",
+        "headers": [
+            (name.lower().encode(), value.encode("latin-1", "replace"))
+            for name, value in caller.headers.items()
+        ],
+    }
     async with manager.run():
-        await manager.handle_request(_scope_of(caller), receive, send)
+        await manager.handle_request(scope, receive, send)
     start, *rest = sent
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
     return HttpResponse(
         b"".join(part.get("body", b"") for part in rest), status=start["status"], headers=headers
     )
-
-
-def _scope_of(caller: Request) -> Message:
-    headers = [
-        (name.lower().encode(), value.encode("latin-1", "replace"))
-        for name, value in caller.headers.items()
-    ]
-    return {
-        "type": "http",
-        "method": "POST",
-        "path": caller.path,
-        "query_string": b"",
-        "headers": headers,
-    }
 
 
 async def _list_tools(context: object, params: object) -> ListToolsResult:

@@ -70,13 +70,14 @@ def retry_spend(
 
 def total_spend(spends: Mapping[ModelKey, RetrySpend]) -> RetrySpend:
     """Return the sum of usage; money of models with a known price."""
-    priced = [spend.money_usd for spend in spends.values() if spend.money_usd is not None]
+    every = spends.values()
+    priced = [spend.money_usd for spend in every if spend.money_usd is not None]
     return RetrySpend(
-        calls=sum(spend.calls for spend in spends.values()),
-        input_tokens=sum(spend.input_tokens for spend in spends.values()),
-        output_tokens=sum(spend.output_tokens for spend in spends.values()),
-        milliseconds=sum(spend.milliseconds for spend in spends.values()),
-        money_usd=sum(priced[1:], start=priced[0]) if priced else None,
+        calls=sum(spend.calls for spend in every),
+        input_tokens=sum(spend.input_tokens for spend in every),
+        output_tokens=sum(spend.output_tokens for spend in every),
+        milliseconds=sum(spend.milliseconds for spend in every),
+        money_usd=sum(priced, Decimal(0)) if priced else None,
     )
 
 
@@ -102,15 +103,12 @@ def costs_of(project_id: int, runs: Sequence[AgentRun]) -> Mapping[str, Decimal 
     None if one of its models has tokens and no price.
     """
     prices = prices_of(project_id)
-    return {
-        reference: _total([cost_usd(prices.get(key, ()), spent) for key, spent in by_model.items()])
-        for reference, by_model in _spent(project_id, runs).items()
-    }
-
-
-def _total(costs: Sequence[Decimal | None]) -> Decimal | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+    totals: dict[str, Decimal | None] = {}
+    for reference, by_model in _spent(project_id, runs).items():
+        costs = [cost_usd(prices.get(key, ()), spent) for key, spent in by_model.items()]
+        known = [cost for cost in costs if cost is not None]
+        totals[reference] = sum(known, Decimal(0)) if len(known) == len(costs) else None
+    return totals
 
 
 def _spent(

@@ -1,7 +1,7 @@
 """Counts of calls from rollups, under names for pages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 from diagnostics.analysis.statistics import AttemptTally
 from diagnostics.store.rollups import (
@@ -96,6 +96,9 @@ class CallCounts:
         }
 
 
+SUMMED = [it.name for it in fields(CallCounts) if it.name not in ("by_kind", "noun")]
+
+
 def count_calls(sums: Mapping[str, int]) -> CallCounts:
     """Read sums of `CALLS`; runs replace calls if not every call was posted."""
     failing = count_failing(*(sums[name] for name in FAILING))
@@ -144,17 +147,9 @@ def counts_runs(calls: int, runs: int) -> bool:
 def add_counts(counts: Sequence[CallCounts]) -> CallCounts:
     kinds = dict.fromkeys(kind for part in counts for kind in part.by_kind)
     return CallCounts(
-        sum(part.calls for part in counts),
-        sum(part.failed for part in counts),
-        sum(part.runs for part in counts),
-        sum(part.degraded for part in counts),
-        sum(part.ok_first for part in counts),
-        sum(part.repaired for part in counts),
-        {kind: sum(part.of_kind(kind) for part in counts) for kind in kinds},
-        "run" if any(part.noun == "run" for part in counts) else "call",
-        sum(part.altered for part in counts),
-        sum(part.unchecked for part in counts),
-        sum(part.first for part in counts),
+        **{name: sum(getattr(part, name) for part in counts) for name in SUMMED},
+        by_kind={kind: sum(part.of_kind(kind) for part in counts) for kind in kinds},
+        noun="run" if any(part.noun == "run" for part in counts) else "call",
     )
 
 

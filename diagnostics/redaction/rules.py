@@ -135,21 +135,13 @@ def forget_rules() -> None:
 
 def _load(project_id: int) -> OwnRules | None:
     rows = RedactionRule.objects.filter(project_id=project_id, enabled=True)
-    rules = [
-        OwnRule(kind, pattern)
-        for kind, pattern in rows.order_by("pk").values_list("kind", "pattern")
-    ]
-    if not rules:
-        return None
-    good = [rule for rule in rules if _compiles(rule)]
-    return OwnRules(good)
-
-
-def _compiles(rule: OwnRule) -> bool:
-    """Whether a pattern compiles: it did when it was saved, but RE2 versions differ."""
-    try:
-        OwnRules([rule])
-    except BadPatternError as error:
-        logger.exception("redaction_rule_refused", kind=rule.kind, reason=str(error))
-        return False
-    return True
+    patterns = list(rows.order_by("pk").values_list("kind", "pattern"))
+    rules: list[OwnRule] = []
+    for rule in (OwnRule(kind, pattern) for kind, pattern in patterns):
+        try:
+            OwnRules([rule])
+            rules.append(rule)
+        except BadPatternError as error:
+            # It compiled when it was saved, but RE2 versions differ.
+            logger.exception("redaction_rule_refused", kind=rule.kind, reason=str(error))
+    return OwnRules(rules) if patterns else None

@@ -50,15 +50,14 @@ def answer_fault(error: Exception, context: dict[str, Any]) -> Response | None:
     error = _as_api_error(error)
     answer = exception_handler(error, context)
     if answer is not None and isinstance(error, APIException):
-        answer.data = _describe(error)
+        detail: Any = error.detail
+        if isinstance(error, ValidationError):
+            answer.data = _describe_fields(detail)
+        elif not isinstance(detail, dict):
+            answer.data = {"detail": detail, "code": detail.code}
+        else:
+            answer.data = detail
     return answer
-
-
-def _describe(error: APIException) -> Any:  # noqa: ANN401 - the framework's type of a body
-    detail: Any = error.detail
-    if isinstance(error, ValidationError):
-        return _describe_fields(detail)
-    return detail if isinstance(detail, dict) else {"detail": detail, "code": detail.code}
 
 
 def _describe_fields(faults: Any) -> dict[str, Any]:  # noqa: ANN401 - nested as it likes

@@ -212,16 +212,14 @@ class Selection:
             Chip(name, "unknown" if value is None else value, self.query(**{name: None}))
             for name, value in self.filters.items()
         ]
-        return [*chips, *self._query_chips()]
-
-    def _query_chips(self) -> Iterator[Chip]:
         terms, words = self.text.terms, self.text.words
         for term in terms:
             rest = Query(tuple(t for t in terms if t != term), words)
-            yield Chip(term.field, write_term(term), replace(self, text=rest).query())
+            chips.append(Chip(term.field, write_term(term), replace(self, text=rest).query()))
         for word in words:
             rest = Query(terms, tuple(w for w in words if w != word))
-            yield Chip("q", write_word(word), replace(self, text=rest).query())
+            chips.append(Chip("q", write_word(word), replace(self, text=rest).query()))
+        return chips
 
     def _time_parameters(self) -> dict[str, str | None]:
         zone = None if self.zone == self.home else self.zone

@@ -97,13 +97,5 @@ def _format_value(value: JSON) -> str:
 
 
 def _row(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "at": entry.at,
-        "actor": entry.actor,
-        "action": entry.action,
-        "target": entry.target,
-        "details": details_of(entry),
-        "address": entry.address,
-        "hash": bytes(entry.hash).hex(),
-    }
+    row = {name: getattr(entry, name) for name in COLUMNS}
+    return {**row, "details": details_of(entry), "hash": bytes(entry.hash).hex()}

@@ -19,23 +19,18 @@ MOST_SHOWN = 200
 DEAREST = 100_000
 
 
+def _price_of(side: str) -> forms.DecimalField:
+    label = f"{side}, $ per 1M tokens"
+    return forms.DecimalField(
+        label=label, min_value=0, max_value=DEAREST, max_digits=12, decimal_places=6
+    )
+
+
 class PriceForm(forms.Form):
     provider = forms.CharField(max_length=100)
     model = forms.CharField(max_length=200)
-    input_per_million = forms.DecimalField(
-        label="Input, $ per 1M tokens",
-        min_value=0,
-        max_value=DEAREST,
-        max_digits=12,
-        decimal_places=6,
-    )
-    output_per_million = forms.DecimalField(
-        label="Output, $ per 1M tokens",
-        min_value=0,
-        max_value=DEAREST,
-        max_digits=12,
-        decimal_places=6,
-    )
+    input_per_million = _price_of("Input")
+    output_per_million = _price_of("Output")
     valid_from = forms.DateField(
         label="Valid from (UTC date)",
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),

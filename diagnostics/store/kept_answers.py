@@ -93,19 +93,14 @@ class ResultCache(Generic[T]):
             return CachedResult(now, make(now))
         cached = self._kept.get(key)
         if cached is None or abs(now - cached.at) >= LONGEST * seconds:
-            return self._await(key, now, make, seconds)
+            if (deadline := _hurry.get()) is not None:
+                is_made = self._renew(key, make).wait(max(deadline - time.monotonic(), 0))
+                if not is_made or key not in self._kept:
+                    raise AnswerPendingError
+            return self._make_once(key, now, make, seconds)
         if abs(now - cached.at) >= seconds:
             self._renew(key, make)
         return cached
-
-    def _await(
-        self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta
-    ) -> CachedResult[T]:
-        if (deadline := _hurry.get()) is not None:
-            is_made = self._renew(key, make).wait(max(deadline - time.monotonic(), 0))
-            if not is_made or key not in self._kept:
-                raise AnswerPendingError
-        return self._make_once(key, now, make, seconds)
 
     def _make_once(
         self, key: Hashable, now: datetime, make: Callable[[datetime], T], seconds: timedelta

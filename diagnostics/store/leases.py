@@ -153,7 +153,10 @@ def take_up(
 def send_mark(queue: str) -> bool:
     """Send the mark of this slot to a queue; return False if it needs none or cannot take one."""
     now = clock.now()
-    if not _is_due(queue, now):
+    drained = Heartbeat.objects.filter(name=heartbeat_of("drained", queue)).first()
+    seconds = (now - drained.at).total_seconds() if drained else 0.0
+    slots = max(1, int(seconds / SHARE / SLOT_SECONDS))
+    if int(now.timestamp() / SLOT_SECONDS) % slots:
         return False
     unsent = waiting().filter(queue=queue).first()
     at = min(now, unsent.available_at) if unsent else now
@@ -177,10 +180,3 @@ def drained_until(queue: str) -> Subquery:
     """Return the time of the latest mark taken, null before the first, for use in queries."""
     marks = Heartbeat.objects.filter(name=heartbeat_of("drained", queue))
     return Subquery(marks.values("at"))
-
-
-def _is_due(queue: str, now: datetime) -> bool:
-    drained = Heartbeat.objects.filter(name=heartbeat_of("drained", queue)).first()
-    seconds = (now - drained.at).total_seconds() if drained else 0.0
-    slots = max(1, int(seconds / SHARE / SLOT_SECONDS))
-    return int(now.timestamp() / SLOT_SECONDS) % slots == 0

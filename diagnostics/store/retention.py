@@ -100,9 +100,14 @@ def index_words() -> list[str]:
     for a broken one. Without the extension pg_trgm, behind a pooler, and of larger days than a
     task has time for, a search reads the rows.
     """
+    try:
+        # It is there, or this role can create it.
+        with transaction.atomic():
+            change(TRIGRAMS)
+    except DatabaseError:
+        return []
     if (
-        not _has_trigrams()
-        or not is_own(connection.connection)
+        not is_own(connection.connection)
         or not fetch("SELECT pg_try_advisory_lock(%s)", [WORDS_LOCK_KEY])[0][0]
     ):
         return []
@@ -140,16 +145,6 @@ def _index_words() -> list[str]:
             cursor.execute(_write("ANALYZE {}", leaf))
             built.append(name)
     return built
-
-
-def _has_trigrams() -> bool:
-    """Whether the extension is there, or this role can create it."""
-    try:
-        with transaction.atomic():
-            change(TRIGRAMS)
-    except DatabaseError:
-        return False
-    return True
 
 
 def _write(text: str, *names: str) -> sql.Composed:

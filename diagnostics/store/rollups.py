@@ -86,11 +86,8 @@ def count_columns(event: PostedEvent, row: Row) -> dict[str, Any]:
             columns["call_error_type"] = error[:200]
     if event.attributes.get("simplified") is True:
         columns["is_simplified"] = True
-    if event.kind is EventKind.SUCCEEDED and event.unchecked is None and _is_altered(event):
-        columns["is_altered"] = True
+    if event.kind is EventKind.SUCCEEDED and event.unchecked is None:
+        lossy = (repair.kind for repair in event.repairs if not repair.lossless)
+        if event.coerced or any(kind not in AROUND for kind in lossy):
+            columns["is_altered"] = True
     return columns
-
-
-def _is_altered(event: PostedEvent) -> bool:
-    lossy = (repair.kind for repair in event.repairs if not repair.lossless)
-    return bool(event.coerced) or any(kind not in AROUND for kind in lossy)

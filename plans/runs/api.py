@@ -21,8 +21,7 @@ from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.redaction.redactor import redact_name
 from diagnostics.rest.bodies import InvalidBodyError
 from diagnostics.rest.filters import read_options
-from diagnostics.rest.openapi import BODY_PROBLEMS, ProblemResource
-from diagnostics.rest.resources import Json, Resource
+from diagnostics.rest.resources import BODY_PROBLEMS, Json, ProblemResource, Resource
 from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload, TaskStatus
 from failsoft.plans.violations import Violation
 from plans.bodies import LocatedFault, describe_violations, read_json_body

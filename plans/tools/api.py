@@ -12,8 +12,7 @@ from rest_framework.response import Response
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.filters import read_options
-from diagnostics.rest.openapi import ProblemResource
-from diagnostics.rest.resources import Json, Listed, Resource
+from diagnostics.rest.resources import Json, Listed, ProblemResource, Resource
 from plans.tools.registry import ListedTool, list_servers, list_tools, set_allowed
 
 

@@ -8,7 +8,7 @@ from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
 from diagnostics.rest.docs import list_operations, read_document
-from diagnostics.rest.openapi import EXAMPLES
+from diagnostics.rest.resources import EXAMPLES
 
 
 @pytest.mark.slow

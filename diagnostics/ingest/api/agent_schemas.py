@@ -24,8 +24,7 @@ from diagnostics.ingest.agent_schemas import (
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
-from diagnostics.rest.openapi import ProblemResource
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import Paged, ProblemResource, Resource
 from failsoft.events import describe_errors
 from failsoft.json_values import clean_text
 

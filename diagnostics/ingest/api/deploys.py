@@ -19,8 +19,7 @@ from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import EXPORTS, REFUSALS, Paged, Resource
 
 
 class DeployResource(Resource):

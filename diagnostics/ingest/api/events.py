@@ -39,7 +39,7 @@ from diagnostics.rest.bodies import Batch
 from diagnostics.rest.cursors import read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, select
-from diagnostics.rest.openapi import EXPORTS, REFUSALS, BatchResultResource
+from diagnostics.rest.resources import EXPORTS, REFUSALS, BatchResultResource
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.fields import WIDEST_RANGE
 from diagnostics.selection.selection import Selection

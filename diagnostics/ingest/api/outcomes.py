@@ -20,8 +20,7 @@ from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, RefusedItem, read_item
 from diagnostics.rest.bodies import Batch
-from diagnostics.rest.openapi import REFUSALS, BatchResultResource
-from diagnostics.rest.resources import describe_model
+from diagnostics.rest.resources import REFUSALS, BatchResultResource, describe_model
 from diagnostics.store.sql import execute
 from diagnostics.store.windows import TimeMark
 from failsoft.events import PlausibleTime, Whole

@@ -16,8 +16,7 @@ from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import PAGE_PARAMETERS, refuse_unknown
-from diagnostics.rest.openapi import EXPORTS, Fault, ProblemResource
-from diagnostics.rest.resources import Paged, Resource
+from diagnostics.rest.resources import EXPORTS, Fault, Paged, ProblemResource, Resource
 
 
 class RejectResource(Resource):

@@ -60,16 +60,13 @@ class SchemaCache:
         except SchemaFaultError:
             schema = None
         with self._lock:
-            self._add(key, schema)
+            if key not in self._schemas:
+                self._schemas[key] = schema
+                self.size += _size_of(text, schema)
+            while self.size > self._limit:
+                oldest = next(iter(self._schemas))
+                self.size -= _size_of(oldest[0], self._schemas.pop(oldest))
         return schema
-
-    def _add(self, key: tuple[str, bool], schema: CompiledSchema | None) -> None:
-        if key not in self._schemas:
-            self._schemas[key] = schema
-            self.size += _size_of(key[0], schema)
-        while self.size > self._limit:
-            oldest = next(iter(self._schemas))
-            self.size -= _size_of(oldest[0], self._schemas.pop(oldest))
 
 
 def _size_of(text: str, schema: CompiledSchema | None) -> int:

@@ -1,7 +1,6 @@
 """Import traces exported from other tools, so that the first verdict has a baseline."""
 
 from argparse import ArgumentParser
-from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
@@ -98,14 +97,11 @@ def _summarise(report: ImportReport, days: int) -> str:
     ]
     if report.too_old:
         parts.append(f"{report.too_old:,} older than {plural(days, 'day')}")
-    return f"{'; '.join(parts)}. {_describe_reasons(report.reasons)}"
-
-
-def _describe_reasons(reasons: Counter[str]) -> str:
-    total = sum(reasons.values())
+    imported, total = "; ".join(parts), report.reasons.total()
     if not total:
-        return "Not understood: none."
-    listed = [f"{reason} ({count:,})" for reason, count in reasons.most_common(MOST_REASONS)]
-    more = len(reasons) - len(listed)
+        return f"{imported}. Not understood: none."
+    reasons = report.reasons.most_common(MOST_REASONS)
+    listed = "; ".join(f"{reason} ({count:,})" for reason, count in reasons)
+    more = len(report.reasons) - len(reasons)
     rest = f" and {plural(more, 'other reason')}" if more else ""
-    return f"Not understood: {total:,}: {'; '.join(listed)}{rest}."
+    return f"{imported}. Not understood: {total:,}: {listed}{rest}."

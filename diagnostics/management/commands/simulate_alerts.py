@@ -108,13 +108,10 @@ def _read_calls(line: Line) -> list[Call]:
 
 def _read_call(place: int, call: object) -> Call:
     match call:
-        case [int() | float() as at, bool() | 0 | 1 as failed] if _is_time(at):
-            return float(at), int(failed)
+        case [int() | float() as at, bool() | 0 | 1 as failed]:
+            if isfinite(at) and not isinstance(at, bool):
+                return float(at), int(failed)
     raise LineError(f"calls[{place}] must be [seconds, failed], failed true or false")
-
-
-def _is_time(at: float) -> bool:
-    return not isinstance(at, bool) and isfinite(at)
 
 
 def _read_baseline(line: Line) -> float | None:
