@@ -200,7 +200,7 @@ def test_a_fault_of_watching_is_logged_and_no_fault_of_the_batch(
     poster: Poster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(answerers, "_load_stretches", lambda *_: 1 / 0)
+        broken.setattr(answerers, "_save_sightings", lambda *_: 1 / 0)
         poster.post(told(upstream="one"))
     assert "division by zero" in caplog.text
     poster.post(told(MINUTE, upstream="one"), forget=False)
