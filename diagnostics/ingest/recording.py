@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -104,7 +103,18 @@ def record(
     diagnostics.ingest.span_runs derives it.
     """
     if len(events) > MOST_EVENTS:
-        return _record_in_parts(project_id, events, keep_share, is_demo=is_demo, unplaced=unplaced)
+        parts = range(0, len(events), MOST_EVENTS)
+        return [
+            replace(item, index=start + item.index)
+            for start in parts
+            for item in record(
+                project_id,
+                events[start : start + MOST_EVENTS],
+                keep_share,
+                is_demo=is_demo,
+                unplaced=unplaced,
+            )
+        ]
     if not events:
         return []
     redact = redactor_of(project_id)
@@ -117,7 +127,11 @@ def record(
         _row_of(row, event, event.event_id not in unplaced)
         for row, event in zip(event_rows, events, strict=True)
     ]
-    deciding = sorted(zip(events, rows, strict=True), key=_naming_order)
+    # The last event of a run gives it its names; record_runs.sql sorts likewise.
+    deciding = sorted(
+        zip(events, rows, strict=True),
+        key=lambda pair: ("model" in pair[1], pair[0].occurred_at, pair[0].event_id.int),
+    )
     for rank, (_, row) in enumerate(deciding):
         row["rank"] = rank
     params = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
@@ -133,30 +147,6 @@ def record(
         created = (item.index for item in recorded if item.status is RecordStatus.CREATED)
         watch_answerers(project_id, ((events[index], rows[index]) for index in created))
     return recorded
-
-
-def _record_in_parts(
-    project_id: int,
-    events: Sequence[PostedEvent],
-    keep_share: float,
-    *,
-    is_demo: bool,
-    unplaced: Collection[UUID],
-) -> list[Recorded]:
-    parts = (
-        (start, events[start : start + MOST_EVENTS]) for start in range(0, len(events), MOST_EVENTS)
-    )
-    return [
-        replace(item, index=start + item.index)
-        for start, part in parts
-        for item in record(project_id, part, keep_share, is_demo=is_demo, unplaced=unplaced)
-    ]
-
-
-def _naming_order(event_and_row: tuple[PostedEvent, Row]) -> tuple[bool, datetime, int]:
-    """Sort key: the last event of a run gives it its names. record_runs.sql sorts likewise."""
-    event, row = event_and_row
-    return "model" in row, event.occurred_at, event.event_id.int
 
 
 def _row_of(row: Row, event: PostedEvent, is_placed: bool) -> Row:

@@ -37,7 +37,18 @@ def sources_of(project_id: int, now: datetime, span: timedelta = LOOKED_AT) -> l
     for name, slot, events, invalid in sum_rollups(project_id, question):
         if events:
             hours_by_source[name][slot] = (events, invalid)
-    sources = [_source(name, hours, slots) for name, hours in hours_by_source.items()]
+    sources = []
+    for name, hours in hours_by_source.items():
+        recent = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
+        last = max(hours)
+        sender = Sender(
+            name=name,
+            events=sum(events for events, _ in recent),
+            invalid=sum(invalid for _, invalid in recent),
+            last_hour=slots.since + last * slots.width,
+            is_silent=last < slots.count - SILENT_HOURS,
+        )
+        sources.append(sender)
     return sorted(sources, key=lambda sender: (not sender.is_silent, -sender.events))
 
 
@@ -45,18 +56,6 @@ def lag_seconds(project_id: int) -> float | None:
     """Return the 95th percentile of the way of the newest events, None without any."""
     ((seconds,),) = fetch(statement("lag_seconds"), {"project": project_id})
     return None if seconds is None else float(seconds)
-
-
-def _source(name: str | None, hours: dict[int, tuple[int, int]], slots: Slots) -> Sender:
-    recent = [counts for slot, counts in hours.items() if slot >= slots.count - DAY_HOURS]
-    last = max(hours)
-    return Sender(
-        name=name,
-        events=sum(events for events, _ in recent),
-        invalid=sum(invalid for _, invalid in recent),
-        last_hour=slots.since + last * slots.width,
-        is_silent=last < slots.count - SILENT_HOURS,
-    )
 
 
 def key_state(key: ApiKey, now: datetime) -> tuple[Tone, str]:

@@ -141,7 +141,10 @@ def read_items(body: bytes) -> Sequence[BatchItem]:
         value = _parse(body)
     except JsonTextError as error:
         # Fluent Bit sends lines with the content type of an array.
-        return read_lines(body) if _has_lines(body) else _read_by_item(body, error)
+        # Of a document only the first line begins like an object.
+        begin = body.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+        has_lines = begin == b"{" and b"\n{" in body
+        return read_lines(body) if has_lines else _read_by_item(body, error)
     if isinstance(value, dict):
         if _holds_items(value):
             message = "Post the array itself, without an object around it."
@@ -157,11 +160,6 @@ def _holds_items(value: dict[str, JSON]) -> bool:
     """Whether an object is no item but has a list of some: `{"events": [...]}`."""
     lists = [items for items in value.values() if isinstance(items, list)]
     return "name" not in value and any(isinstance(item, dict) for items in lists for item in items)
-
-
-def _has_lines(body: bytes) -> bool:
-    """Whether the first line and another one begin like objects; only one of a document does."""
-    return body.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{") and b"\n{" in body
 
 
 def _read_by_item(body: bytes, error: JsonTextError) -> Sequence[BatchItem]:

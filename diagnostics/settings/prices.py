@@ -1,7 +1,5 @@
 """Prices per 1M tokens of a project's models, each valid from a date."""
 
-from typing import Any
-
 from django import forms
 from django.contrib import messages
 from django.db import transaction
@@ -43,7 +41,18 @@ def prices(request: ConsoleRequest) -> HttpResponse:
     names = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
     form = PriceForm(request.POST or None, initial={**names, "valid_from": clock.now().date()})
     if request.method == "POST" and form.is_valid():
-        _save(request, form.cleaned_data)
+        fields = form.cleaned_data
+        models = {name: redact_name(fields[name]) for name in ("provider", "model")}
+        # The same date replaces it.
+        key = {**models, "valid_from": fields["valid_from"], "origin": Price.Origin.OWN}
+        amounts = {name: fields[name] for name in ("input_per_million", "output_per_million")}
+        amounts["edition"] = ""
+        with transaction.atomic():
+            row, _ = Price.objects.update_or_create(
+                project=request.project, **key, defaults=amounts
+            )
+            note(request.project.pk, user_of(request), "price.set", str(row), _audit_details(row))
+        messages.success(request, "Price saved.")
         return redirect("prices")
     rows = Price.objects.filter(project=request.project)
     unknown, known = rows.filter(input_per_million=None), rows.exclude(input_per_million=None)
@@ -67,18 +76,6 @@ def remove_price(request: ConsoleRequest, identity: int) -> HttpResponse:
         row.delete()
     messages.success(request, "Price removed.")
     return redirect("prices")
-
-
-def _save(request: ConsoleRequest, fields: dict[str, Any]) -> None:
-    """Set the price from a date on; the same date replaces it."""
-    names = {name: redact_name(fields[name]) for name in ("provider", "model")}
-    key = {**names, "valid_from": fields["valid_from"], "origin": Price.Origin.OWN}
-    amounts = {name: fields[name] for name in ("input_per_million", "output_per_million")}
-    amounts["edition"] = ""
-    with transaction.atomic():
-        row, _ = Price.objects.update_or_create(project=request.project, **key, defaults=amounts)
-        note(request.project.pk, user_of(request), "price.set", str(row), _audit_details(row))
-    messages.success(request, "Price saved.")
 
 
 def _audit_details(row: Price) -> dict[str, str]:

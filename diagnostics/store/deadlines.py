@@ -79,8 +79,12 @@ def deadline(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if is_outermost:
-            _drop_open_transaction()
+        is_left = connection.in_atomic_block or _status() is not TransactionStatus.IDLE
+        if is_outermost and is_left:
+            # The stop hit the end of a transaction, which nobody ends then.
+            with suppress(Error):
+                connection.close()
+            del connections[DEFAULT_DB_ALIAS]
 
 
 def try_work(name: str, project_id: int | None, work: Callable[[], int], seconds: float) -> int:
@@ -111,14 +115,6 @@ def try_each_project(
 def _status() -> TransactionStatus:
     server = connection.connection
     return TransactionStatus.IDLE if server is None else server.info.transaction_status
-
-
-def _drop_open_transaction() -> None:
-    """Drop the connection if the stop hit the end of a transaction, which nobody ends then."""
-    if connection.in_atomic_block or _status() is not TransactionStatus.IDLE:
-        with suppress(Error):
-            connection.close()
-        del connections[DEFAULT_DB_ALIAS]
 
 
 LEFT_OPEN = timedelta(seconds=40)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -66,11 +67,11 @@ def forget_old_runs() -> int:
     before = clock.now() - timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS)
     delete_before("diagnostics_assessment", "received_at", before, PURGE_BATCH)
     projects = [project for (project,) in fetch("SELECT id FROM diagnostics_project ORDER BY id")]
-    return sum(_forget(project, before) for project in projects)
 
+    def forget(project_id: int, limit: int) -> int:
+        return change(FORGET, [project_id, before, limit])
 
-def _forget(project_id: int, before: datetime) -> int:
-    return delete_in_batches(lambda limit: change(FORGET, [project_id, before, limit]), PURGE_BATCH)
+    return sum(delete_in_batches(partial(forget, project), PURGE_BATCH) for project in projects)
 
 
 BATCH = 2_000

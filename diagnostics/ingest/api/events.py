@@ -4,7 +4,7 @@ import hmac
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -83,7 +83,11 @@ class EventListing:
         return EVENT_ORDER.page(within(events, since, until), limit, cursor)
 
     def _scan(self, limit: int, cursor: str | None) -> tuple[list[Event], str | None]:
-        since, until = self._scanned_window()
+        # Without a range: as far back as a scan may go.
+        widest = replace(self._selection, range=WIDEST_RANGE)
+        wanted = self._selection if self._has_range else widest
+        since, until, note = wanted.scanned_window(clock.now())
+        self.notes += [note] if note else []
         find_events = matching(self._project_id, self._selection)
         if cursor:
             place = read_cursor(cursor, UUID)
@@ -96,16 +100,6 @@ class EventListing:
             self.notes.append(f"Searched back to {at} so far; the next page continues.")
             after = write_cursor(scanned.reached, NO_ID)
         return events, after
-
-    def _scanned_window(self) -> tuple[datetime, datetime]:
-        selection = self._selection
-        if not self._has_range:
-            # No range was given: go back as far as a scan may, and note it.
-            selection = replace(selection, range=WIDEST_RANGE)
-        since, until, note = selection.scanned_window(clock.now())
-        if note:
-            self.notes.append(note)
-        return since, until
 
 
 class EventsView(BatchView, ListView):

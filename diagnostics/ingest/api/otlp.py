@@ -163,7 +163,7 @@ class OtlpView(KeyedView):
         answer = super().handle_exception(exc)
         code = answer.status_code
         # Not `auth`: it would query the database again, which may be down.
-        key, message = vars(self.request).get("_auth"), _detail_of(answer.data)
+        key, message = vars(self.request).get("_auth"), str(answer.data.get("detail", ""))
         if isinstance(key, ApiKey) and code in KEPT_STATUSES:
             note_items(key, {("", "rejected"): 1})
             refusal = Refusal(REFUSED_CODE, "", message, "", 0)
@@ -249,11 +249,6 @@ def refuse(request: HttpRequest, code: int, message: str) -> HttpResponse:
         packed = Status(code=rpc_code, message=message).SerializeToString()
         return HttpResponse(packed, status=code, content_type=PROTOBUF_TYPE)
     return JsonResponse({"code": rpc_code, "message": message}, status=code)
-
-
-def _detail_of(body: object) -> str:
-    detail = body.get("detail", "") if isinstance(body, dict) else ""
-    return str(detail)
 
 
 @csrf_exempt
