@@ -96,27 +96,28 @@ def record(
     """Store events redacted, each once, in the caller's transaction; outcomes in order.
 
     The same event again is a duplicate; the same id with other content is a conflict and
-    changes nothing. One statement for any number of events. `keep_share` is the share of
+    changes nothing. One statement for at most 1,000 events. `keep_share` is the share of
     previews that a project above its spike bound keeps; every event counts.
     What is new is counted by delta rows and grouped by fingerprint in the same statement;
     demo events do not count in /metrics. The `unplaced` calls have no attempt number:
     diagnostics.ingest.span_runs derives it.
     """
-    if len(events) > MOST_EVENTS:
-        parts = range(0, len(events), MOST_EVENTS)
-        return [
-            replace(item, index=start + item.index)
-            for start in parts
-            for item in record(
-                project_id,
-                events[start : start + MOST_EVENTS],
-                keep_share,
-                is_demo=is_demo,
-                unplaced=unplaced,
-            )
-        ]
-    if not events:
-        return []
+    return [
+        replace(item, index=start + item.index) if start else item
+        for start in range(0, len(events), MOST_EVENTS)
+        for item in _record_part(
+            project_id, events[start : start + MOST_EVENTS], keep_share, is_demo, unplaced
+        )
+    ]
+
+
+def _record_part(
+    project_id: int,
+    events: Sequence[PostedEvent],
+    keep_share: float,
+    is_demo: bool,
+    unplaced: Collection[UUID],
+) -> list[Recorded]:
     redact = redactor_of(project_id)
     event_rows = [
         make_row(index, event, redact, keep_preview=is_kept(event.event_id, keep_share))

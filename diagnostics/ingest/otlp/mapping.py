@@ -224,8 +224,7 @@ def draft_span(span: Span) -> list[Draft]:
     # Nothing says that the model answered, not even how long or why it ended.
     is_unanswered = call.broke_off or not (call.has_begun or call.finish_reason)
     is_silent = span.scope in SILENT and kind is None
-    is_error = is_error or call.broke_off
-    is_error = is_error or (is_unanswered and (is_silent or raised(span.events)))
+    is_error |= call.broke_off or (is_unanswered and (is_silent or raised(span.events)))
     if is_unanswered and is_error:
         call = replace(call, served_model=None)
     elif is_unanswered and kind is None and span.scope in OPENED:
