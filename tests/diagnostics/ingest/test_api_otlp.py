@@ -487,11 +487,11 @@ def test_a_database_that_is_away_asks_to_come_again(
 def test_a_database_that_is_away_when_the_key_is_looked_up_asks_to_come_again(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: str) -> None:
+    def fail() -> None:
         raise OperationalError("gone")
 
     forget_all()
-    monkeypatch.setattr(authentication, "_read", fail)
+    monkeypatch.setattr(authentication, "DatabaseNow", fail)
     answer = post(traces(span()))
     assert (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert status_of(answer)[0] == 14
