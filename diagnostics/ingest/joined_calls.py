@@ -11,7 +11,7 @@ adds nothing. Two spans report the same call:
 2. Both name the provider's response: it must be the same one, at the same time. The traces
    may differ.
 3. Otherwise they are in one trace, or both failed in the same way for the same service and
-   model, and begin and end together.
+   model, and begin and end together; or one is the other's parent, and both end together.
 """
 
 from collections import defaultdict
@@ -59,30 +59,31 @@ TOGETHER_NS = 250 * MILLISECOND_NS
 
 
 def is_same_call(first: CallPlace, second: CallPlace) -> bool:
+    if first.span_id == second.parent_id:
+        first, second = second, first
     if first.scope == second.scope:
-        if first.span_id == second.parent_id:
-            first, second = second, first
         return is_below(first, second) and _is_reported_by(first, second)
     if first.response_id is not None and second.response_id is not None:
         return first.response_id == second.response_id and _overlap(first, second)
     is_failure = first.failure is not None and first.failure == second.failure
+    is_nested = is_below(first, second) and _is_reported_by(first, second)
     return (
         (first.trace_id == second.trace_id or is_failure)
         and _overlap(first, second)
-        and distance_ns(first, second) < inf
+        and (is_nested or distance_ns(first, second) < inf)
     )
 
 
 def is_below(place: CallPlace, around: CallPlace) -> bool:
-    """Whether one instrumentation reported a call as a part of another."""
-    is_child = (place.trace_id, place.parent_id) == (around.trace_id, around.span_id)
-    return is_child and place.scope == around.scope
+    return (place.trace_id, place.parent_id) == (around.trace_id, around.span_id)
 
 
 def _is_reported_by(place: CallPlace, around: CallPlace) -> bool:
+    """Whether a call is the last one of a span around it, which may have begun before."""
+    is_last = abs(place.ended_ns - around.ended_ns) <= TOGETHER_NS
     if place.has_failed:
-        return around.has_failed and abs(place.ended_ns - around.ended_ns) <= TOGETHER_NS
-    return distance_ns(place, around) < inf
+        return is_last and around.has_failed
+    return is_last and (place.scope != around.scope or distance_ns(place, around) < inf)
 
 
 def distance_ns(first: CallPlace, second: CallPlace) -> float:
@@ -207,7 +208,7 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
             joined.drafts[index] = draft
         elif (call := calls.nearest(place)) is not None:
             joined.repeated += 1
-            _merge_draft(call, draft, place, index)
+            _merge_draft(call, calls.after_tries(draft, place), place, index)
             calls.place(call, place)
         else:
             calls.add(_Call(calls.after_tries(draft, place), index, [place], [place]))

@@ -216,8 +216,12 @@ def test_a_try_of_the_sdk_that_failed_is_an_event_of_its_own(send: Send) -> None
     named = {"gen_ai.response.id": "msg-2"}
     send(SDK, thin(**failed), thin(attributes=named, **good))
     send(FRAMEWORK, answered("{}", attributes=named))
-    kinds = Event.objects.order_by("occurred_at").values_list("kind", flat=True)
-    assert list(kinds) == ["provider_error", "parse_invalid"]
+    settle_runs()
+    events = Event.objects.filter(latency_ms__isnull=False).order_by("occurred_at")
+    assert list(events.values_list("kind", "cycle", "attempt")) == [
+        ("provider_error", 1, 1),
+        ("parse_invalid", 1, 2),
+    ]
 
 
 def test_a_log_record_corrects_the_span_that_came_before_it(
@@ -585,3 +589,16 @@ def test_a_call_around_tries_that_all_failed_is_the_last_of_them(
         send(FRAMEWORK, *batch)
     kinds = Event.objects.order_by("occurred_at").values_list("kind", "latency_ms")
     assert list(kinds) == [("provider_error", 300)] * 2
+
+
+@pytest.mark.parametrize("is_error", [True, False])
+def test_a_call_is_that_of_its_framework_that_prepared_it_for_long(
+    send: Send, is_error: bool
+) -> None:
+    """AutoGen makes its client within the span of its first call."""
+    late = {"start_ns": START_NS + 900 * MILLISECOND_NS, "is_error": is_error}
+    send(SDK, thin(**late, end_time_unix_nano=START_NS + 1839 * MILLISECOND_NS))
+    around = bodies.span(span_id=OUTER, is_error=True) if is_error else answered("{}")
+    send(FRAMEWORK, around)
+    kind = "provider_error" if is_error else "parse_invalid"
+    assert Event.objects.get().kind == kind
