@@ -15,6 +15,11 @@ _DECLINES = re.compile(phrases("declines"))
 _REFUSES = re.compile(phrases("refuses", instead="declines"))
 _REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
+_LEAVES_OUT = re.compile(phrases("leaves_out"))
+_GIVES = re.compile(f"{MAKERS['givers']['words']}|{phrases('delivers')}")
+# The sentence of a value begins before it and goes on behind it, on the same line.
+_BEGUN = re.compile(r"(?:[^.!?:;。！？：；\n]|[.:](?! )){0,200}[^\W_],?[ \t]+[`'\"(*]{0,4}\Z")
+_ENDS_LATER = re.compile(r"[`'\")*]{0,4},?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]")
 _TEMPLATES = phrases("templates")
 _EXAMPLES = re.compile(f"{phrases('examples')}|{_TEMPLATES}")
 _DISCLAIMS = re.compile(f"{phrases('disclaims')}|{_TEMPLATES}")
@@ -42,6 +47,12 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     disclaimed = _DISCLAIMS.search(tail)
     if disclaimed is not None:
         raise caused(end + disclaimed.start(), RefusalCause.EXAMPLE)
+    behind, before = _LEAVES_OUT.search(tail), _LEAVES_OUT.search(_spoken(text[:start]))
+    if behind is not None or before is not None:
+        raise caused(end if behind is not None else 0, RefusalCause.LEFT_OUT)
+    begun = _BEGUN.search(text, max(0, start - 200), start)
+    if begun is not None and _ENDS_LATER.match(text, end) and not _GIVES.search(begun[0].lower()):
+        raise caused(start, RefusalCause.EXAMPLE)
 
 
 def announcement(text: str, begin: int, start: int, *, is_empty: bool = False) -> ParseFault | None:
