@@ -16,7 +16,8 @@ _REFUSES = re.compile(phrases("refuses", instead="declines"))
 _REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
 _LEAVES_OUT = re.compile(phrases("leaves_out"))
-_GIVES = re.compile(f"{MAKERS['givers']['words']}|{phrases('delivers')}")
+_GIVES = re.compile(f"{MAKERS['givers']['before']}|{phrases('delivers')}")
+_GIVES_BEHIND = re.compile(f"[^.!?\\n]{{0,80}}?(?:{MAKERS['givers']['behind']})")
 # The sentence of a value begins before it and goes on behind it, on the same line.
 _BEGUN = re.compile(r"(?:[^.!?:;。！？：；\n]|[.:](?! )){0,200}[^\W_],?[ \t]+[`'\"(*]{0,4}\Z")
 _ENDS_LATER = re.compile(r"[`'\")*]{0,4},?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]")
@@ -51,7 +52,8 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     if behind is not None or before is not None:
         raise caused(end if behind is not None else 0, RefusalCause.LEFT_OUT)
     begun = _BEGUN.search(text, max(0, start - 200), start)
-    if begun is not None and _ENDS_LATER.match(text, end) and not _GIVES.search(begun[0].lower()):
+    is_given = begun is None or _GIVES.search(begun[0].lower()) or _GIVES_BEHIND.match(tail)
+    if not is_given and _ENDS_LATER.match(text, end):
         raise caused(start, RefusalCause.EXAMPLE)
 
 
