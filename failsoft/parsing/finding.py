@@ -227,7 +227,7 @@ class _Search:
         """Take brackets of prose or a candidate; return the offset behind it."""
         end = aside_end(self.text, at)
         last_end = self.candidates[-1].end if self.candidates else 0
-        is_glued = bool(self.candidates) and at == last_end
+        is_glued = bool(self.candidates) and at == last_end and not self.text.startswith("[^", at)
         if end is not None and not (is_glued or is_answer(self.text, at, end, last_end)):
             self.asides.append((at, end))
             return end

@@ -105,6 +105,7 @@ _STATEMENT = re.compile(
     r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )|<<[-~]?[ \t]?['\"]?[A-Z]{2,20}\b"
     r"|^(?:>>> (?![\[{])|(?:In|Out) ?\[\d+\]:|irb\(|[\w.@~/:-]{0,80}\$ [a-z]|PS [A-Z]:)"
     r"|^(?:HTTP/\d[\d.]* \d{3}\b|[A-Z]{3,7} \S{1,400} HTTP/\d|(?i:content-type): ?\w+/)"
+    r"|^---[ \t]*\n[a-z_-]{1,80}: "
     r"|^(?:From|To|Date|Subject): [^\n]{1,400}\n(?:From|To|Date|Subject): ",
     re.MULTILINE,
 )
@@ -124,6 +125,7 @@ _ARGUMENT = re.compile(
     r"|^[ \t]*(?:SELECT\b|(?i:insert\s+into\b|update\s+\S{1,80}\s+set\b|values\s*\())"
     r"[^:\n]*['(]\s*\Z"
     r"|^[ \t$>]{0,8}(?:echo|printf)[ \t][^\n]{0,200}\Z|[=!]=[ \t]*\Z|\)\.\w{1,80}\(\s*\Z"
+    r"|^[ \t$]*(?:export|set) \w{1,80}=['\"]?\Z|\\(?!boxed)[A-Za-z]{2,30}\Z"
     r"|\b[a-z][a-z+.-]{1,20}://[^\s'\"`]{1,400}\Z"
     r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?[\w.]{1,80}=\s*\Z",
     re.MULTILINE,
