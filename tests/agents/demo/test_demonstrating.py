@@ -213,7 +213,7 @@ def test_now_page_names_the_incident_even_before_dawn(project: Project) -> None:
     assert "anthropic/claude-haiku-4" in said
     assert "mostly truncated" in said
     assert "not us" in "".join(map(str, card.why))
-    assert timedelta(hours=5) <= before_dawn - card.since <= timedelta(hours=7)
+    assert timedelta(hours=5) <= before_dawn - card.incident.began <= timedelta(hours=7)
 
 
 @pytest.mark.slow
