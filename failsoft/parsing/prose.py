@@ -181,7 +181,7 @@ _LEAF = re.compile(
 # A page; the name of a tool on the line above its arguments.
 _PAGE = re.compile(r"\s*(?i:<!doctype\s+html\b|<html\b)")
 _NAME_LINE = re.compile(
-    r"\s*(?:<\|assistant\|>)?\s*"
+    r"\s*(?:<\|assistant\|>\s*)?"
     r"(?!\w*(?:answer|data|final|format|json|object|output|plan|reply|response|result))"
     r"[a-z]\w{0,80}_\w{1,80}[ \t]*\n\s*"
 )
