@@ -209,7 +209,9 @@ class TickStrategy:
 
     def __call__(self, message: Any, body: Any, acknowledge: Any, *rest: Any) -> None:  # noqa: ANN401
         """Take a message, or acknowledge it without running its task."""
-        if message.headers.get("celery_beat_task"):
+        # What comes again was taken by a process that died: the task has not run.
+        is_again = message.delivery_info.get("redelivered") or message.headers.get("redelivered")
+        if message.headers.get("celery_beat_task") and not is_again:
             now = time.monotonic()
             if now - self._taken < self._pause:
                 stall.note_message()

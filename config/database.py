@@ -29,6 +29,7 @@ CONNECTION_FAULTS = {
     "No such file": "nothing listens at the address of DATABASE_URL",
     "resolve host": "the host of DATABASE_URL is unknown",
     "timeout expired": "no answer in time from the address of DATABASE_URL",
+    "get a connection": "no connection of the pool became free, or could be opened, in time",
     "too many": "all connections of the database server, or of the role, are in use",
     "connection slots": "all connections of the database server, or of the role, are in use",
     "starting up": "the database server is starting",
@@ -51,7 +52,8 @@ def explain_outage(error: BaseException) -> str | None:
         return None
     if state and not state.startswith(OUTAGES):
         return None
-    return explain_connection(error) or "the connection was lost"
+    is_lost = bool(state) or "connection" in str(error)
+    return explain_connection(error) or ("the connection was lost" if is_lost else None)
 
 
 def explain_connection(error: BaseException) -> str | None:

@@ -35,8 +35,13 @@ class OutageFilter(logging.Filter):
         if monotonic() - self._said < OUTAGE_SECONDS:
             return False
         self._said = monotonic()
-        record.msg, record.args = f"the database is away: {reason}", ()
         record.exc_info = record.exc_text = None
+        line = f"the database is away: {reason}"
+        if isinstance(record.msg, dict):  # structlog's, with the fields of the event
+            record.msg = {**record.msg, "event": line}
+            record.msg.pop("exception", None)
+        else:
+            record.msg, record.args = line, ()
         return True
 
 

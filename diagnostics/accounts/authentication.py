@@ -75,8 +75,9 @@ def look_up(key_id: str, *, reads: bool = True) -> tuple[KnownKey | None, bool]:
         return None, True
     if len(_known) >= MOST_KEYS:
         _known.clear()
-    _known[key_id] = KnownKey(key, key.database_time, monotonic())
-    return _known[key_id], True
+    # Another thread may forget it meanwhile.
+    fresh = _known[key_id] = KnownKey(key, key.database_time, monotonic())
+    return fresh, True
 
 
 def forget(key_id: str) -> None:

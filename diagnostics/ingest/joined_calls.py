@@ -204,8 +204,11 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
         row = row_of_span.get((draft.trace_id, draft.span_id))
         if row is not None and row.is_joined:
             joined.repeated += 1
-        elif row is not None or draft.kind is not None:
+        elif draft.kind is not None:
             joined.drafts[index] = draft
+        elif row is not None:
+            # As it was stored, so that the same span again is a duplicate.
+            joined.drafts[index] = calls.after_tries(draft, place)
         elif (call := calls.nearest(place)) is not None:
             joined.repeated += 1
             _merge_draft(call, calls.after_tries(draft, place), place, index)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from failsoft.plans.violations import quote
+from failsoft.plans.violations import Link, Place, parts_of, quote
 
 _MAX_CHARACTERS = 1_000
 _REFERENCE = re.compile(r"\$(?P<step>[^$].*?)\.output(?P<path>(?:\.[^.]+)*)\Z", re.DOTALL)
@@ -20,8 +20,6 @@ _REFERENCE = re.compile(r"\$(?P<step>[^$].*?)\.output(?P<path>(?:\.[^.]+)*)\Z", 
 _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,6})\Z")
 
 OutputOf = Callable[[str], JsonValue]
-Place = tuple[str | int, ...]
-"""The keys and indices that lead to a value."""
 
 
 class UnresolvedReferenceError(Exception):
@@ -50,19 +48,20 @@ def find_dollars(value: JsonValue) -> list[str]:
 
 
 def find_references(value: JsonValue, place: Place = ()) -> list[tuple[Place, str]]:
-    """Return the place and the step id of each reference in the arguments."""
+    """Return the place and the step id of each reference in the arguments, in their order."""
     references: list[tuple[Place, str]] = []
-    pending: list[tuple[Place, JsonValue]] = [(place, value)]
+    pending: list[tuple[Link | None, JsonValue]] = [(None, value)]
     while pending:
-        place, item = pending.pop()
+        link, item = pending.pop()
         if isinstance(item, str):
             if step_id := referenced_step(item):
-                references.append((place, step_id))
-        elif isinstance(item, dict):
-            pending.extend(((*place, key), value) for key, value in item.items())
-        elif isinstance(item, list):
-            pending.extend(((*place, number), value) for number, value in enumerate(item))
-    return references
+                references.append(((*place, *parts_of(link)), step_id))
+            continue
+        items = enumerate(item) if isinstance(item, list) else ()
+        for key, inner in item.items() if isinstance(item, dict) else items:
+            if isinstance(inner, (dict, list)) or (isinstance(inner, str) and inner[:1] == "$"):
+                pending.append(((link, key), inner))
+    return references[::-1]
 
 
 def resolve_references(value: JsonValue, output_of: OutputOf) -> JsonValue:

@@ -12,8 +12,8 @@ from failsoft.plans.contract import (
     STEP_KEYS,
     TOOL_KEYS,
 )
-from failsoft.plans.ordering import Place, find_references
-from failsoft.plans.violations import Violations, kind_of, point, quote
+from failsoft.plans.ordering import find_references
+from failsoft.plans.violations import Place, Violations, kind_of, point, quote
 
 _PREFIX = "step_"
 _PLAIN = re.compile(r"(?:step_[1-9][0-9]{0,8}|(?!step_|__)[A-Za-z_][A-Za-z0-9_]*)\Z")

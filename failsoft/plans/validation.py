@@ -27,12 +27,20 @@ from failsoft.plans.shapes import (
     known_indices,
     references_of,
 )
-from failsoft.plans.violations import Violation, Violations, describe_cycle, name_step, point, quote
+from failsoft.plans.violations import (
+    Link,
+    Violation,
+    Violations,
+    describe_cycle,
+    name_step,
+    parts_of,
+    point,
+    quote,
+)
 
 TOOL_UNKNOWN = "tool_unknown"
 # A text of this many characters is within the limit in UTF-8, with four bytes for each.
 _SURELY_SHORT = MAX_STRING_BYTES // 4
-_Link = tuple["_Link | None", str | int]
 
 
 @dataclass(slots=True)
@@ -41,7 +49,7 @@ class _BoundsWalk:
     nodes: int = 0
     mentions_output: bool = False
     # Containers to visit: value, depth, and the path back to the root.
-    pending: list[tuple[Any, int, _Link | None]] = field(default_factory=list)
+    pending: list[tuple[Any, int, Link | None]] = field(default_factory=list)
 
 
 def check_bounds(value: object, violations: Violations) -> bool:
@@ -67,23 +75,27 @@ def check_bounds(value: object, violations: Violations) -> bool:
 
 
 def _enter_object(
-    walk: _BoundsWalk, container: dict[Any, Any], depth: int, link: _Link | None
+    walk: _BoundsWalk, container: dict[Any, Any], depth: int, link: Link | None
 ) -> None:
     for key, item in container.items():
         if type(key) is not str or len(key) > _SURELY_SHORT:
             if not isinstance(key, str):
-                walk.violations.add_type(_path(link), "key_type", "keys to be strings", key)
+                walk.violations.add_type(
+                    point(*parts_of(link)), "key_type", "keys to be strings", key
+                )
             else:
                 _check_string(walk, key, link)
         if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
             _check_item(walk, item, depth, (link, key))
 
 
-def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) -> None:  # noqa: ANN401 - JSON
+def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: Link | None) -> None:  # noqa: ANN401 - JSON
     kind = type(item)
     if kind is dict or kind is list:
         if depth >= MAX_DEPTH:
-            walk.violations.add(_path(link), "too_deep", f"expected at most {MAX_DEPTH} levels")
+            walk.violations.add(
+                point(*parts_of(link)), "too_deep", f"expected at most {MAX_DEPTH} levels"
+            )
         elif item:
             walk.pending.append((item, depth + 1, link))
     elif kind is str:
@@ -94,35 +106,29 @@ def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: _Link | None) ->
         _check_scalar(walk, item, link)
 
 
-def _check_string(walk: _BoundsWalk, text: str, link: _Link | None) -> None:
+def _check_string(walk: _BoundsWalk, text: str, link: Link | None) -> None:
     size = len(text.encode("utf-8", "replace"))
     if size > MAX_STRING_BYTES:
         walk.violations.add(
-            _path(link),
+            point(*parts_of(link)),
             "string_too_long",
             f"expected at most {MAX_STRING_BYTES} bytes of text, got {size}",
         )
 
 
-def _check_scalar(walk: _BoundsWalk, item: object, link: _Link | None) -> None:
+def _check_scalar(walk: _BoundsWalk, item: object, link: Link | None) -> None:
     if isinstance(item, float):
         if not math.isfinite(item):
-            walk.violations.add(_path(link), "number_not_finite", "expected a finite number")
+            walk.violations.add(
+                point(*parts_of(link)), "number_not_finite", "expected a finite number"
+            )
     elif isinstance(item, int):
         if item.bit_length() > MAX_INTEGER_BITS:
             walk.violations.add(
-                _path(link), "number_too_large", "expected a number of ordinary size"
+                point(*parts_of(link)), "number_too_large", "expected a number of ordinary size"
             )
     else:
-        walk.violations.add_type(_path(link), "not_json", "a JSON value", item)
-
-
-def _path(link: _Link | None) -> str:
-    parts: list[str | int] = []
-    while link is not None:
-        link, part = link
-        parts.append(part)
-    return point(*reversed(parts))
+        walk.violations.add_type(point(*parts_of(link)), "not_json", "a JSON value", item)
 
 
 def check_strictly(

@@ -10,6 +10,10 @@ from failsoft.plans.contract import MAX_VIOLATIONS
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_STEPS_OF_CYCLE = 5
+Place = tuple[str | int, ...]
+"""The keys and indices that lead to a value."""
+Link = tuple["Link | None", str | int]
+"""The same from the end, where few of many values need their place: what is above, and a part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,15 @@ def kind_of(value: object) -> str:
     if isinstance(value, list):
         return "an array"
     return "an object" if isinstance(value, dict) else f"a {type(value).__name__}"
+
+
+def parts_of(link: Link | None) -> Place:
+    """Return the place that a link ends at."""
+    parts: list[str | int] = []
+    while link is not None:
+        link, part = link
+        parts.append(part)
+    return tuple(reversed(parts))
 
 
 def point(*parts: str | int) -> str:

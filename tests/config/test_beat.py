@@ -85,7 +85,7 @@ class Message:
     """A message, as a strategy sees it."""
 
     def __init__(self, headers: dict[str, object]) -> None:
-        self.headers = headers
+        self.headers, self.delivery_info = headers, dict[str, object]()
 
 
 @pytest.fixture
@@ -120,6 +120,11 @@ def test_of_messages_of_beat_that_piled_up_one_runs_at_a_time(take: Callable[...
 
 def test_messages_of_beat_that_come_in_time_all_run(take: Callable[..., str]) -> None:
     assert {take(seconds, celery_beat_task=True) for seconds in (0, 5, 8, 13, 20)} == {"run"}
+
+
+def test_a_message_of_beat_that_comes_again_runs_at_any_time(take: Callable[..., str]) -> None:
+    again = {"celery_beat_task": True, "redelivered": True}
+    assert [take(0, celery_beat_task=True), take(1, **again), take(2, **again)] == ["run"] * 3
 
 
 def test_a_message_that_something_else_sent_runs_at_any_time(take: Callable[..., str]) -> None:

@@ -56,7 +56,23 @@ def test_the_line_of_an_outage_says_what_to_look_at() -> None:
     assert "nothing listens at the address of DATABASE_URL" in line.getMessage()
 
 
+def test_a_line_of_structlog_keeps_its_fields() -> None:
+    line = record(OperationalError(REFUSED))
+    line.msg = {"event": "refresh failed", "project": 7, "exception": "Traceback ..."}
+    assert OutageFilter().filter(line)
+    reason = "nothing listens at the address of DATABASE_URL"
+    assert line.msg == {"event": f"the database is away: {reason}", "project": 7}
+
+
+def test_a_pool_without_a_free_connection_is_named() -> None:
+    line = record(OperationalError("couldn't get a connection after 5.00 sec"))
+    OutageFilter().filter(line)
+    assert "no connection of the pool" in line.getMessage()
+
+
 OTHERS = [
+    InterfaceError("the cursor is closed"),
+    OperationalError("number of parameters must be between 0 and 65535"),
     ProgrammingError("no such column"),
     caused(OperationalError("deadlock detected"), errors.DeadlockDetected()),
     caused(OperationalError("statement timeout"), errors.QueryCanceled()),

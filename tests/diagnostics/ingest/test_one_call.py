@@ -580,6 +580,13 @@ def test_a_call_around_its_failed_tries_is_the_one_after_them(
     ]
 
 
+def test_a_call_around_its_failed_tries_that_is_sent_again_is_a_duplicate(send: Send) -> None:
+    spans = tries(ends_well=True, wait_ms=700)
+    send(FRAMEWORK, *spans)
+    again = send(FRAMEWORK, *spans)
+    assert (again.accepted, again.duplicates, again.known) == (0, 2, 0)
+
+
 @pytest.mark.parametrize("is_one_request", [True, False])
 def test_a_call_around_tries_that_all_failed_is_the_last_of_them(
     send: Send, is_one_request: bool
