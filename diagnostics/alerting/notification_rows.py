@@ -105,7 +105,8 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
     lately = Notification.objects.filter(
         HEARD, channel__in=channels, created_at__gt=notice.at - HOUR
     ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
-    counts = Counter(lately.values_list("channel_id", flat=True))
+    sent = lately.order_by().values_list("channel_id").annotate(count=Count("pk"))
+    counts = Counter(dict(sent))
     heard = _notified_channels(notice.incident)
     rows = [
         _row(notice, channel, facts, counts[channel.pk], heard.get(channel.pk))
