@@ -43,12 +43,17 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     if announced is not None:
         raise announced
     tail = _spoken(text[end : end + FIRST_SENTENCES])
+    if end + FIRST_SENTENCES < len(text):
+        # A sentence that is cut here says nothing.
+        tail = tail[: max(tail.rfind(mark) for mark in ".!?。！？\n") + 1] or tail
     if (_DECLINES if is_empty else _REFUSES_BEHIND).search(tail):
         raise refusal()
     disclaimed = _DISCLAIMS.search(tail)
     if disclaimed is not None:
         raise caused(end + disclaimed.start(), RefusalCause.EXAMPLE)
-    behind, before = _LEAVES_OUT.search(tail), _LEAVES_OUT.search(_spoken(text[:start]))
+    # Behind a line break, no phrase begins the text: dots that go on mean nothing in the head.
+    head = "\n" + _spoken(text[:start])
+    behind, before = _LEAVES_OUT.search(tail), _LEAVES_OUT.search(head, 1)
     if behind is not None or before is not None:
         raise caused(end if behind is not None else 0, RefusalCause.LEFT_OUT)
     begun = _BEGUN.search(text, max(0, start - 200), start)
