@@ -13,6 +13,8 @@ from failsoft.parsing.makers import FIRST_SENTENCES, MAKERS, phrases
 
 _DECLINES = re.compile(phrases("declines"))
 _REFUSES = re.compile(phrases("refuses", instead="declines"))
+# Of the languages that know what is refused from what is only limited.
+_REFUSES_OUTRIGHT = re.compile(phrases("refuses"))
 _REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
 _LEAVES_OUT = re.compile(phrases("leaves_out"))
@@ -65,7 +67,7 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
 def announcement(text: str, begin: int, start: int, *, is_empty: bool = False) -> ParseFault | None:
     """Return why what begins at `start` is no answer, if the text from `begin` says so.
 
-    It declines, or it announces an example; an empty answer does not make up for declining.
+    It declines, or it announces an example; an empty answer does not make up for refusing.
     """
     head = _spoken(text[begin:start])
     if not head.strip():
@@ -74,7 +76,7 @@ def announcement(text: str, begin: int, start: int, *, is_empty: bool = False) -
     example = _EXAMPLES.search(head, sentence)
     at = _attribution(head) if example is None else example.start()
     declined = (_REFUSES if at is None else _DECLINES).search(head[:FIRST_SENTENCES])
-    is_final = at is not None or is_empty
+    is_final = at is not None or (is_empty and _REFUSES_OUTRIGHT.search(head[:FIRST_SENTENCES]))
     if declined is not None and (is_final or not _DELIVERS.search(head, declined.end())):
         return refusal()
     return None if at is None else caused(start - len(head) + at, RefusalCause.EXAMPLE)
