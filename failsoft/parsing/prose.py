@@ -113,7 +113,7 @@ _STATEMENT = re.compile(
     r"|^(?:>>> (?![\[{])|(?:In|Out) ?\[\d+\]:|irb\(|[\w.@~/:-]{0,80}\$ [a-z]|PS [A-Z]:)"
     r"|^(?:HTTP/\d[\d.]* \d{3}\b|[A-Z]{3,7} \S{1,400} HTTP/\d|(?i:content-type): ?\w+/)"
     r"|^---[ \t]*\n[a-z_-]{1,80}: "
-    r"|^(?:From|To|Date|Subject): [^\n]{1,400}\n(?:From|To|Date|Subject): ",
+    r"|^(?:From|To|Date): (?:[^@\n]{1,200}@[^\n]{1,200}\n(?:From|To|Date)|[^\n]{1,400}\nSubject): ",
     re.MULTILINE,
 )
 # An attribute of the value, or another statement on its line.
@@ -131,10 +131,12 @@ _ARGUMENT = re.compile(
     r"|<[A-Za-z][^<>\n]{0,200}\s[\w:-]{1,80}=['\"]\Z"
     r"|^[ \t]*(?:SELECT\b|(?i:insert\s+into\b|update\s+\S{1,80}\s+set\b|values\s*\())"
     r"[^:\n]*['(]\s*\Z"
-    r"|^[ \t$>]{0,8}(?:echo|printf)[ \t][^\n]{0,200}\Z|[=!]=[ \t]*\Z|\)\.\w{1,80}\(\s*\Z"
+    r"|^[ \t$>]{0,8}(?:echo|printf)[ \t][^\n]{0,200}\Z|\)\.\w{1,80}\(\s*\Z"
+    r"|^(?![ \t]*=)[^\n]{1,400}[=!]=[ \t]*\Z"
     r"|^[ \t$]*(?:export|set) \w{1,80}=['\"]?\Z|\\(?!boxed)[A-Za-z]{2,30}\Z"
     r"|\b[a-z][a-z+.-]{1,20}://[^\s'\"`]{1,400}\Z"
-    r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?[\w.]{1,80}=\s*\Z",
+    r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?"
+    r"(?!(?:\w*_)?(?:answer|output|plan|result)=)[\w.]{1,80}=\s*\Z",
     re.MULTILINE,
 )
 # In the fence of a program, a line that begins with two words: a command, a definition.
@@ -189,8 +191,11 @@ _LEAF = re.compile(
 _PAGE = re.compile(r"\s*(?i:<!doctype\s+html\b|<html\b)")
 _NAME_LINE = re.compile(
     r"\s*(?:<\|assistant\|>\s*)?"
-    r"(?!\w*(?:answer|data|final|format|json|object|output|plan|reply|response|result))"
-    r"[a-z]\w{0,80}_\w{1,80}[ \t]*\n\s*"
+    r"(?:add|ask|book|browse|call|check|click|close|convert|copy|create|delete|download|edit|execute"
+    r"|fetch|find|get|insert|list|load|lock|look|make|move|navigate|open|post|print|put|query|read"
+    r"|remove|rename|run|save|search|select|send|set|start|stop|submit|translate|update|upload|use"
+    r"|view|web|write)_(?!\w*(?:answer|data|final|format|json|object|output|plan|reply|response"
+    r"|result))\w{1,80}[ \t]*\n\s*"
 )
 _PARAMETERS = frozenset({"parameter", "param", "argument", "arg", "arg_value", "arg_key"})
 _REMARKS = frozenset(MAKERS["remarks"]["elements"].split())
