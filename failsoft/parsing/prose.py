@@ -18,11 +18,11 @@ _REFUSES_OUTRIGHT = re.compile(phrases("refuses"))
 _REFUSES_BEHIND = re.compile(phrases("refuses_behind"))
 _DELIVERS = re.compile(phrases("delivers"))
 _LEAVES_OUT = re.compile(phrases("leaves_out"))
-_GIVES = re.compile(f"{MAKERS['givers']['before']}|{phrases('delivers')}")
-_GIVES_BEHIND = re.compile(f"[^.!?\\n]{{0,80}}?(?:{MAKERS['givers']['behind']})")
+_MENTIONS = re.compile(MAKERS["mentions"]["before"])
 # The sentence of a value begins before it and goes on behind it, on the same line.
 _BEGUN = re.compile(r"(?:[^.!?:;。！？：；\n]|[.:](?! )){0,200}[^\W_],?[ \t]+[`'\"(*]{0,4}\Z")
 _ENDS_LATER = re.compile(r"[`'\")*]{0,4},?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]")
+_MENTIONS_BEHIND = re.compile(rf"[`'\")*]{{0,4}},?[ \t]+{MAKERS['mentions']['behind']}")
 _TEMPLATES = phrases("templates")
 _EXAMPLES = re.compile(f"{phrases('examples')}|{_TEMPLATES}")
 _DISCLAIMS = re.compile(f"{phrases('disclaims')}|{_TEMPLATES}")
@@ -59,8 +59,9 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     if behind is not None or before is not None:
         raise caused(end if behind is not None else 0, RefusalCause.LEFT_OUT)
     begun = _BEGUN.search(text, max(0, start - 200), start)
-    is_given = begun is None or _GIVES.search(begun[0].lower()) or _GIVES_BEHIND.match(tail)
-    if not is_given and _ENDS_LATER.match(text, end):
+    if begun is None or not _ENDS_LATER.match(text, end):
+        return
+    if _MENTIONS.search(begun[0].lower()) or _MENTIONS_BEHIND.match(tail):
         raise caused(start, RefusalCause.EXAMPLE)
 
 
