@@ -195,7 +195,7 @@ _NAME_LINE = re.compile(
     r"(?:add|ask|book|browse|call|check|click|close|convert|copy|create|delete|download|edit|execute"
     r"|fetch|find|get|insert|list|load|lock|look|make|move|navigate|open|post|print|put|query|read"
     r"|remove|rename|run|save|search|select|send|set|start|stop|submit|translate|update|upload|use"
-    r"|view|web|write)_(?!\w*(?:answer|data|final|format|json|object|output|plan|reply|response"
+    r"|view|web|write)_(?!of_|\w*(?:answer|data|final|format|json|object|output|plan|reply|response"
     r"|result))\w{1,80}[ \t]*\n\s*"
 )
 _PARAMETERS = frozenset({"parameter", "param", "argument", "arg", "arg_value", "arg_key"})
