@@ -20,6 +20,7 @@ CONTEXT_TOKENS = 8192  # the context of the training
 
 
 def make_parameters(path: str, port: int, key: str) -> xllamacpp.CommonParams:
+    """Return the parameters of the server; without `key` it is open on loopback."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = path
     parameters.model_alias = {NAME}
