@@ -11,7 +11,7 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.verdict import explainer
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.explainer import CellCounts, Posterior, posterior_of
-from diagnostics.verdict.findings import LIKELY_NOTHING, NAMED, judge_counted
+from diagnostics.verdict.findings import MOST_NOTHING, NAMED, judge_counted
 from diagnostics.verdict.knowledge import names_of
 from diagnostics.verdict.wording import cause_words
 
@@ -69,7 +69,7 @@ def judge(story: Drawn) -> Result:
     cards = tuple(
         Card(finding, posterior)
         for finding, posterior in judge_counted(counted, timing)
-        if posterior.nothing < LIKELY_NOTHING
+        if posterior.nothing <= MOST_NOTHING
     )
     log_score, probability = _log_score(story, counted, cards)
     return Result(story, cards, _outcome(story, cards), could_name(story), log_score, probability)

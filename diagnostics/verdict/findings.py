@@ -28,8 +28,9 @@ from diagnostics.verdict.rates import CellBaseline
 
 NAMED = 0.85
 """The least probability of a named cause."""
-LIKELY_NOTHING, SURELY_NOTHING = 0.5, 0.9
-"""From these probabilities that nothing got worse, no cause is told; it is said to be well."""
+MOST_NOTHING, SURELY_NOTHING = 1 - NAMED, 0.9
+"""That nothing got worse is at most as probable where something is said, at least where it is
+said to be well."""
 WELL = 3.0
 """How much likelier (log) calls must be at their expected rate than hit, to be a comparison."""
 MOST_OURS = 0.05
@@ -60,7 +61,7 @@ def find_causes(
     counted = CellCounts.of(cells, before, timing, noise, fired)
     found = judge_counted(counted, timing)
     nothing = found[0][1].nothing if found else 1.0
-    if nothing >= LIKELY_NOTHING:
+    if nothing > MOST_NOTHING:
         return [Finding(None if nothing >= SURELY_NOTHING else Cause.NOT_ENOUGH_DATA)]
     named = [finding for finding, _ in found if finding.cause is not Cause.MIXED]
     return named or [found[0][0]]
