@@ -24,31 +24,34 @@ class AgentsConfig(AppConfig):
 
 def _register_texts() -> None:
     """Register what a new rule redacts again: every text shown of goals and runs."""
-    from agents import models as agents  # noqa: PLC0415 - needs ready apps
+    from agents.actions import models as actions  # noqa: PLC0415 - needs ready apps
+    from agents.breakers import models as breakers  # noqa: PLC0415
+    from agents.goals import models as goals  # noqa: PLC0415
+    from agents.llm import models as llm  # noqa: PLC0415
     from diagnostics.redaction.rescrub import StoredTexts, register_texts  # noqa: PLC0415
-    from plans import models as plans  # noqa: PLC0415
+    from plans.models import check, run  # noqa: PLC0415
 
     register_texts(
         StoredTexts(
-            agents.Goal,
+            goals.Goal,
             ("text_preview", "next_user_question", "user_text"),
             ("constraints", "last_validation_error", "execution_eval", "help"),
         ),
         StoredTexts(
-            agents.Attempt,
+            goals.Attempt,
             ("feedback", "preview"),
             ("dropped_constraints", "errors", "repairs", "coerced"),
         ),
-        StoredTexts(agents.Entry, ("content", "summary", "source_text", "due_text")),
+        StoredTexts(actions.Entry, ("content", "summary", "source_text", "due_text")),
         StoredTexts(
-            agents.ActionBatch,
+            goals.ActionBatch,
             ("summary",),
             ("applied", "parse_failures", "execution_failures", "kept"),
         ),
-        StoredTexts(plans.Run, ("refused_reason",), ("payload", "meta", "contract_violations")),
-        StoredTexts(plans.RunStep, ("title", "reason", "error"), ("output",)),
-        StoredTexts(plans.CompletionCheck, ("reason", "preview"), ("reasons",)),
-        StoredTexts(agents.BreakerTransition, ("reason",), project="breaker__project"),
-        StoredTexts(agents.PlanningStop, ("reason",)),
-        StoredTexts(agents.ModelCheck, ("said",)),
+        StoredTexts(run.Run, ("refused_reason",), ("payload", "meta", "contract_violations")),
+        StoredTexts(run.RunStep, ("title", "reason", "error"), ("output",)),
+        StoredTexts(check.CompletionCheck, ("reason", "preview"), ("reasons",)),
+        StoredTexts(breakers.BreakerTransition, ("reason",), project="breaker__project"),
+        StoredTexts(goals.PlanningStop, ("reason",)),
+        StoredTexts(llm.ModelCheck, ("said",)),
     )

@@ -48,15 +48,11 @@ def finish_job(job: Job, status: str, action: str, target: str, **counts: int) -
 
 
 class DemoOrder(Job):
-    """Load the demo data into a project, or remove it."""
-
     class Verb(models.TextChoices):
         LOAD = "load"
         REMOVE = "remove"
 
     class Status(models.TextChoices):
-        """Queued or running, done, or failed."""
-
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"

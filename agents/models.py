@@ -1,26 +1,8 @@
 """The models of this app, for Django to find."""
 
-from agents.actions.models import Entry
-from agents.breakers.models import Breaker, BreakerTransition
-from agents.fix_patterns.models import FixPattern, FixPolicy, FixSuccess
-from agents.goals.models import ActionBatch, Attempt, Goal, PlanningStop
-from agents.jobs import DemoOrder, PurgeOrder
-from agents.llm.models import LanguageModel, ModelCheck, Provider
-
-__all__ = [
-    "ActionBatch",
-    "Attempt",
-    "Breaker",
-    "BreakerTransition",
-    "DemoOrder",
-    "Entry",
-    "FixPattern",
-    "FixPolicy",
-    "FixSuccess",
-    "Goal",
-    "LanguageModel",
-    "ModelCheck",
-    "PlanningStop",
-    "Provider",
-    "PurgeOrder",
-]
+from agents import jobs
+from agents.actions import models as actions
+from agents.breakers import models as breakers
+from agents.fix_patterns import models as fix_patterns
+from agents.goals import models as goals
+from agents.llm import models as llm

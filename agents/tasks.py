@@ -15,26 +15,8 @@ def run_goal(goal_id: str) -> None:
     running.run_goal(UUID(goal_id))
 
 
-@shared_task(name="agents.tasks.reconcile_goals")
-def reconcile_goals() -> None:
-    running.reconcile_goals()
-
-
-@shared_task(name="agents.tasks.try_model")
-def try_model(model_id: int) -> None:
-    model_test.try_model(model_id)
-
-
-@shared_task(name="agents.tasks.purge_ordered")
-def purge_ordered(order_id: int) -> None:
-    purging.carry_out(order_id)
-
-
-@shared_task(name="agents.tasks.reconcile_purges")
-def reconcile_purges() -> None:
-    purging.reconcile_purges()
-
-
-@shared_task(name="agents.tasks.see_to_demo")
-def see_to_demo(order_id: int) -> None:
-    jobs.carry_out(order_id)
+reconcile_goals = shared_task(name="agents.tasks.reconcile_goals")(running.reconcile_goals)
+try_model = shared_task(name="agents.tasks.try_model")(model_test.try_model)
+purge_ordered = shared_task(name="agents.tasks.purge_ordered")(purging.carry_out)
+reconcile_purges = shared_task(name="agents.tasks.reconcile_purges")(purging.reconcile_purges)
+see_to_demo = shared_task(name="agents.tasks.see_to_demo")(jobs.carry_out)

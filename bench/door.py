@@ -92,7 +92,7 @@ class Project:
             raise RuntimeError(f"{where}: {answer.status_code} {answer.content[:500]!r}")
         return told
 
-    def get(self, where: str, **query: Any) -> Json:  # noqa: ANN401 - the values of a query
+    def get(self, where: str, **query: Any) -> Json:
         """Return the answer of `GET /api/v1/<where>`; RuntimeError unless it is 200."""
         answer = Client().get(f"/api/v1/{where}", query, headers=self._headers)
         if answer.status_code != 200:

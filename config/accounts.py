@@ -142,7 +142,7 @@ NOTED = {
 OWNED = ("email_address", "sociallogin", "socialaccount")
 
 
-def _note(action: str, request: HttpRequest, **given: Any) -> None:  # noqa: ANN401 - allauth's
+def _note(action: str, request: HttpRequest, **given: Any) -> None:
     user = given.get("user") or next(given[name].user for name in OWNED if name in given)
     by = request.user if request.user.is_authenticated else user
     factor = given.get("authenticator")
@@ -164,16 +164,16 @@ MAILS = ThreadPoolExecutor(1, "account-mail")
 class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # untyped base
     """Accounts are made by an administrator, or by accepting an invitation."""
 
-    def render_mail(self, *given: Any, **options: Any) -> EmailMessage:  # noqa: ANN401 - allauth's
+    def render_mail(self, *given: Any, **options: Any) -> EmailMessage:
         mail: EmailMessage = super().render_mail(*given, **options)
         mail.extra_headers = {**own_headers(), **mail.extra_headers}
         return mail
 
-    def send_mail(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - allauth's
+    def send_mail(self, *given: Any, **options: Any) -> None:
         """Send a mail after the answer, which neither its time nor its failure changes."""
         MAILS.submit(copy_context().run, self._send_now, *given, **options)
 
-    def _send_now(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - allauth's
+    def _send_now(self, *given: Any, **options: Any) -> None:
         try:
             super().send_mail(*given, **options)
         except Exception as error:  # noqa: BLE001 - nobody waits for it
@@ -201,15 +201,11 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
             remember(request.session, profile_of(user))
         note(None, user, "sign_in.succeeded", user.get_username())
 
-    def authentication_failed(
-        self,
-        request: HttpRequest,
-        **credentials: Any,  # noqa: ANN401 - as allauth has it
-    ) -> None:
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         """Log the failure without the input: some users type their password as their name."""
         logger.info("sign_in_failed", address=self.get_client_ip(request))
 
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:  # noqa: ANN401
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count a try for each person whose password is checked, whatever was typed for them."""
         self._login_failed_rl_usage = RateLimitUsage([])
         for key in attempts_keys(credentials):
@@ -218,11 +214,7 @@ class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # unty
                 raise self.validation_error("too_many_login_attempts")
             self._login_failed_rl_usage.usage += counted.usage
 
-    def _delete_login_attempts_cached_email(
-        self,
-        request: HttpRequest,
-        **credentials: Any,  # noqa: ANN401 - as allauth has it
-    ) -> None:
+    def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
         for key in attempts_keys(credentials):
             clear(request, **BAD_SIGN_INS, key=key)
 

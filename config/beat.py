@@ -26,7 +26,7 @@ class SteadyScheduler(PersistentScheduler):
     and not after a restart either: the times of the last runs are in its file.
     """
 
-    def tick(self, *args: Any, **kwargs: Any) -> float:  # noqa: ANN401 - as the base has it
+    def tick(self, *args: Any, **kwargs: Any) -> float:
         """Queue what is due; return the seconds to wait."""
         for entry in self.schedule.values():
             now = entry.default_now()

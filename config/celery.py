@@ -123,11 +123,7 @@ class Failsoft(Celery):
         """Beat, which queues tasks by name."""
         return self.subclass_with_self("config.beat:LeanBeat")  # type: ignore[arg-type] # or its name
 
-    def connection_for_write(
-        self,
-        url: str | None = None,
-        **options: Any,  # noqa: ANN401 - as the base has it
-    ) -> Connection:
+    def connection_for_write(self, url: str | None = None, **options: Any) -> Connection:
         """Return a connection with timeouts of PUBLISH_SECONDS."""
         transport_options = options.pop("transport_options", None) or {}
         is_amqp = (url or self.conf.broker_write_url).startswith("amqp")

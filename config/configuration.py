@@ -420,7 +420,7 @@ def _clean_environment(names: Set[str]) -> None:
             os.environ[name] = value
 
 
-def load_configuration(**overrides: Any) -> Configuration:  # noqa: ANN401 - any field
+def load_configuration(**overrides: Any) -> Configuration:
     """Return all settings, validated; ConfigurationError names the invalid key."""
     _read_environment_file()
     known_names = {*map(env_name, Configuration.model_fields), *OTHER_NAMES}

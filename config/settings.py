@@ -130,11 +130,9 @@ CACHES = {
     }
 }
 
-LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"
 USE_I18N = False
 FORMAT_MODULE_PATH = "config.formats"
-USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = CONFIGURATION.data_dir.absolute() / "static"
@@ -162,22 +160,16 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
     }
 }
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = _secure
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _secure else None
 SECURE_HSTS_SECONDS = 31_536_000 if _secure else 0
 # Hosts below this one are somebody else's, so nothing is said of them, nor to preload lists.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
-SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = _secure
-SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SECURE = _secure
 CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "diagnostics.web.errors.csrf_failed"
-X_FRAME_OPTIONS = "DENY"
 
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -8,7 +8,7 @@ from allauth.account.forms import LoginForm
 class SignInForm(LoginForm):  # type: ignore[misc]  # untyped base
     """Allauth's form; its first field takes a username or an email address."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as allauth has it
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["login"].label = "Username or email"
         self.fields["login"].widget.attrs.pop("placeholder", None)

@@ -73,12 +73,8 @@ class QuotaAdmin(ScopedAdmin):
     """Limits of projects: an empty field has the installation's default, 0 is no limit."""
 
     list_display = (
-        "project",
-        "key_events_per_second",
-        "key_burst_events",
-        "events_per_day",
-        "events_per_month",
-        "spike_events_per_minute",
+        *("project", "key_events_per_second", "key_burst_events", "events_per_day"),
+        *("events_per_month", "spike_events_per_minute"),
     )
 
 
@@ -90,7 +86,6 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg] # plain at run time
 
     @cached_property
     def count(self) -> int:
-        """Count up to a limit."""
         rows: Any = self.object_list
         return int(rows[:MOST_COUNTED].count())
 
@@ -107,10 +102,7 @@ class KindFilter(admin.SimpleListFilter):
 
 
 class SeriesFilter(admin.SimpleListFilter):
-    """Events by a field of their series."""
-
     def lookups(self, request: HttpRequest, model_admin: object) -> Iterator[tuple[str, str]]:
-        """Offer the values in the user's projects."""
         own_series = Series.objects.filter(project__in=projects_of(request))
         field = str(self.parameter_name)
         names = own_series.order_by(field).values_list(field, flat=True).distinct()[:100]
@@ -165,19 +157,16 @@ class EventAdmin(ReadOnlyAdmin):
 
     @admin.display(description="output (redacted)")
     def preview(self, event: StoredEvent) -> str:
-        """Return the beginning of the model's output, if it was stored."""
         text = _payload_of(event).get("raw_output_preview")
         return format_html("<pre>{}</pre>", text) if text else figures.DASH
 
     @admin.display(description="validation errors")
     def errors(self, event: StoredEvent) -> str:
-        """Return what the validator said, one error a line."""
         rows = _payload_of(event).get("validation_errors") or []
         lines = ((error.get("path") or "/", error.get("message", "")) for error in rows)
         return format_html_join("", "<div><code>{}</code> {}</div>", lines) or figures.DASH
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the events of the selected project, or of the first one."""
         project_id = request.GET.get("project__id__exact")
         first = projects_of(request).values_list("pk", flat=True).first()
         rows = super().get_queryset(request)
@@ -212,7 +201,6 @@ class EventAdmin(ReadOnlyAdmin):
 
 
 def _payload_of(event: StoredEvent) -> Mapping[str, Any]:
-    """Return the stored detail of an event; empty without."""
     key = {"project_id": event.project_id, "event_id": event.event_id}
     rows = EventPayload.objects.filter(**key, occurred_at=event.occurred_at)
     return rows.values("raw_output_preview", "validation_errors").first() or {}

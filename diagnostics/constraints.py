@@ -50,7 +50,6 @@ def unique(
 
 
 def check(name: str, condition: Q) -> CheckConstraint:
-    """Return the constraint that every row meets a condition."""
     return CheckConstraint(condition=condition, name=name)
 
 

@@ -147,7 +147,6 @@ class EventCollector(Collector):
     """Counts the events of one project, or of all if `project_id` is None."""
 
     def __init__(self, project_id: int | None) -> None:
-        """`project_id`: whose events to count; None for all."""
         self.project_id = project_id
 
     def collect(self) -> Iterator[Metric]:
@@ -253,7 +252,6 @@ def _fill(family: M, samples: Iterable[tuple[Sequence[str], float]]) -> M:
 
 
 def _latency(counts: Counts) -> Metric:
-    """Return the latency of all calls as a histogram of seconds."""
     family = HistogramMetricFamily(
         "failsoft_call_latency_seconds", "Latency of calls.", labels=LABELS
     )

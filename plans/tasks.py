@@ -19,11 +19,6 @@ def execute_steps(run_id: str, positions: list[int]) -> None:
     running.execute_steps(UUID(run_id), positions)
 
 
-@shared_task(name="plans.tasks.reconcile_runs")
-def reconcile_runs() -> None:
-    running.reconcile_runs()
-
-
 @shared_task(name="plans.tasks.purge_working_store")
 def purge_working_store() -> None:
     """Delete expired raw values, and with a goal's its own workspace."""
@@ -32,11 +27,6 @@ def purge_working_store() -> None:
     )
 
 
-@shared_task(name="plans.tasks.request_discovery")
-def request_discovery() -> None:
-    health.request_discovery()
-
-
-@shared_task(name="plans.tasks.discover_tools")
-def discover_tools(server: str) -> None:
-    health.discover_tools(server)
+reconcile_runs = shared_task(name="plans.tasks.reconcile_runs")(running.reconcile_runs)
+request_discovery = shared_task(name="plans.tasks.request_discovery")(health.request_discovery)
+discover_tools = shared_task(name="plans.tasks.discover_tools")(health.discover_tools)

@@ -27,18 +27,8 @@ class EntrySerializer(serializers.ModelSerializer[Entry]):
     class Meta:
         model = Entry
         fields = [
-            "id",
-            "content",
-            "summary",
-            "source_text",
-            "category",
-            "priority",
-            "due_text",
-            "due_at",
-            "cadence",
-            "status",
-            "snooze_until",
-            "created_at",
+            *("id", "content", "summary", "source_text", "category", "priority", "due_text"),
+            *("due_at", "cadence", "status", "snooze_until", "created_at"),
         ]
 
 

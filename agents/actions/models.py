@@ -54,8 +54,6 @@ class Entry(models.Model):
         THOUGHT = "thought"
 
     class Cadence(models.TextChoices):
-        """How often it recurs."""
-
         DAILY = "daily"
         WEEKDAYS = "weekdays"
         WEEKLY = "weekly"

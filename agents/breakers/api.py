@@ -51,18 +51,8 @@ class BreakerSerializer(serializers.ModelSerializer[Breaker]):
     class Meta:
         model = Breaker
         fields = (
-            "id",
-            "provider",
-            "model",
-            "operation",
-            "kind",
-            "state",
-            "cause",
-            "faults_in_row",
-            "trips",
-            "open_until",
-            "changed_at",
-            "transitions",
+            *("id", "provider", "model", "operation", "kind", "state", "cause", "faults_in_row"),
+            *("trips", "open_until", "changed_at", "transitions"),
         )
 
 

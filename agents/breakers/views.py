@@ -49,7 +49,7 @@ class IsolateForm(forms.Form):
     )
     reason = forms.CharField(max_length=REASON_CHARACTERS, label="Reason")
 
-    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         field = cast("LanguageModelField", self.fields["language_model"])
         field.queryset = enabled_models(project)

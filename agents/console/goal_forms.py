@@ -206,7 +206,7 @@ class GoalForm(CheckForm):
         required=False, widget=forms.HiddenInput, initial=lambda: secrets.token_hex(8)
     )
 
-    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+    def __init__(self, project: Project, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         models = enabled_models(project)
         field = cast("LanguageModelField", self.fields["language_model"])

@@ -29,14 +29,8 @@ from plans.models.run import Run
 MOST_EVENTS = 100
 LAST = 2**31
 FACTS = (
-    "environment",
-    "source",
-    "release",
-    "prompt_version",
-    "schema",
-    "schema_version",
-    "region",
-    "credential",
+    *("environment", "source", "release", "prompt_version", "schema", "schema_version"),
+    *("region", "credential"),
 )
 
 

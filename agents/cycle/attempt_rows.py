@@ -43,11 +43,7 @@ UnknownTools = list[tuple[str, str | None]]
 
 
 def call_model(
-    model: LanguageModel,
-    attempt: PlannedAttempt,
-    prompt: Prompt,
-    guard: Guard,
-    **answer: Any,  # noqa: ANN401 - the fields of a request about its answer
+    model: LanguageModel, attempt: PlannedAttempt, prompt: Prompt, guard: Guard, **answer: Any
 ) -> Reply:
     """Call a model once; no transport retries while its breaker is probing."""
     try:

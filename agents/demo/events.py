@@ -89,7 +89,7 @@ def _event(
     kind: EventKind,
     at: datetime,
     attributes: dict[str, str] | None = None,
-    **fields: Any,  # noqa: ANN401 - fields of Event
+    **fields: Any,
 ) -> PostedEvent:
     name = event_name(ladder.place.node, kind)
     identity = (ladder.correlation_id, ladder.cycle, fields.get("attempt"), name)

@@ -126,7 +126,7 @@ def remove(project: Project) -> DemoCounts:
             reports = Report.objects.filter(project=project, deliveries__isnull=True, query="")
             reports.filter(period_start__lt=started_at, period_end__gt=started_at).delete()
         _goals(project).delete()
-        _marked(Run.objects.filter(project=project), "id").delete()
+        _marked(Run.objects.filter(project=project)).delete()
         # Delete the providers; a model that a real goal used stays.
         used_models = Goal.objects.filter(project=project).values("language_model")
         models = LanguageModel.objects.filter(provider__in=_providers(project))
@@ -202,15 +202,15 @@ def _add_demo_prices(project_id: int, moment: datetime) -> None:
 
 
 def _goals(project: Project) -> QuerySet[Goal]:
-    return _marked(Goal.objects.filter(project=project), "id")
+    return _marked(Goal.objects.filter(project=project))
 
 
 def _providers(project: Project) -> QuerySet[Provider]:
     return Provider.objects.filter(project=project, base_url__startswith=ADDRESS)
 
 
-def _marked(rows: QuerySet[Row], id_field: str) -> QuerySet[Row]:
-    return rows.filter(EndsWith(Cast(id_field, TextField()), MARK.hex()))
+def _marked(rows: QuerySet[Row]) -> QuerySet[Row]:
+    return rows.filter(EndsWith(Cast("id", TextField()), MARK.hex()))
 
 
 NOTICED = timedelta(minutes=9)

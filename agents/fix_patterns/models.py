@@ -67,8 +67,6 @@ class FixPattern(NamedRow):
     named = "{0.schema} {0.code} {0.pointer}: {0.change}"
 
     class Decision(models.TextChoices):
-        """An operator's decision."""
-
         APPROVED = "approved"
         REJECTED = "rejected"
 

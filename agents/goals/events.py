@@ -91,7 +91,7 @@ def model_name(goal: Goal) -> str | None:
     return (model.name or None) if model is not None else None
 
 
-def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
+def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> PostedEvent:
     schema = schema_of(goal)
     # Several tools of one attempt are several events.
     mark = f" {fields['tool']}" if "tool" in fields else ""
@@ -111,7 +111,7 @@ def _make(goal: Goal, kind: EventKind, occurred_at: datetime, **fields: Any) -> 
     )
 
 
-def _event(goal: Goal, kind: EventKind, at: datetime, mark: str = "", **fields: Any) -> PostedEvent:  # noqa: ANN401 - event fields
+def _event(goal: Goal, kind: EventKind, at: datetime, mark: str = "", **fields: Any) -> PostedEvent:
     """Return an event; its id is derived from goal, node, cycle, attempt, name and mark."""
     name = event_name(fields["node"], kind)
     place = (fields["node"], fields["cycle"], fields.get("attempt"))
@@ -212,7 +212,7 @@ def record_check_failed(goal: Goal, row: CompletionCheck, evaluation: dict[str, 
     _record(goal, row, EventKind.DEGRADED, at, **fields)
 
 
-def _record(goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: Any) -> None:  # noqa: ANN401 - event fields
+def _record(goal: Goal, row: CompletionCheck, kind: EventKind, at: datetime, **fields: Any) -> None:
     by_model = row.kind == CompletionCheck.Kind.MODEL
     decided = {"decision": row.decision, "check_id_match": row.check_id_match}
     attributes = {

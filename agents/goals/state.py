@@ -37,8 +37,6 @@ class Status(StrEnum):
 
 
 class GoalMode(StrEnum):
-    """What the planner returns."""
-
     PLAN = "plan"
     NEXT_STEP = "next_step"
     ACTIONS = "actions"

@@ -55,11 +55,7 @@ class ProviderForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # plai
         }
 
     def __init__(
-        self,
-        *args: Any,  # noqa: ANN401 - Django's
-        project: Project,
-        runs_installation: bool,
-        **kwargs: Any,  # noqa: ANN401 - Django's
+        self, *args: Any, project: Project, runs_installation: bool, **kwargs: Any
     ) -> None:
         """`runs_installation`: the user is a superuser."""
         super().__init__(*args, **kwargs)
@@ -164,17 +160,9 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
     class Meta:
         model = LanguageModel
         fields = [
-            "name",
-            "enabled",
-            "is_default",
-            "output_mode",
-            "last_output_mode",
-            "supported_output_modes",
-            "max_output_tokens",
-            "temperature",
-            "attempt_timeout_seconds",
-            "streaming",
-            "prompt_version",
+            *("name", "enabled", "is_default", "output_mode", "last_output_mode"),
+            *("supported_output_modes", "max_output_tokens", "temperature"),
+            *("attempt_timeout_seconds", "streaming", "prompt_version"),
         ]
         labels = {
             "is_default": "Default of the project",
@@ -183,7 +171,7 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
             "streaming": "Streaming",
         }
 
-    def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, *args: Any, provider: Provider, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.provider = provider
 
@@ -210,7 +198,7 @@ class PurgeForm(forms.Form):
         help_text="The run ID, or the project's name for everything.",
     )
 
-    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.project = project
 
@@ -227,7 +215,7 @@ class ProjectDeletionForm(forms.Form):
         label="Type the slug to confirm", widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
 
-    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.project = project
         self.fields["slug"].help_text = f"The slug of this project is {project.slug}."

@@ -21,8 +21,6 @@ class Provider(NamedRow):
     """An endpoint that answers prompts; its credential is a reference."""
 
     class Adapter(models.TextChoices):
-        """Which SDK speaks to it."""
-
         OPENAI = "openai", "OpenAI"
         ANTHROPIC = "anthropic"
         # Replies from a queue; refused unless the installation allows it.
@@ -58,8 +56,6 @@ class Provider(NamedRow):
 
 
 class LanguageModel(NamedRow):
-    """A model of a provider, with the settings of its calls."""
-
     OutputMode = policy.OutputMode
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")
@@ -104,8 +100,6 @@ class ModelCheck(NamedRow):
     named = "{0.language_model_id} {0.status} {0.fault}"
 
     class Status(models.TextChoices):
-        """Requested, or done."""
-
         ASKED = "asked"
         DONE = "done"
 

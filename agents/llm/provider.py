@@ -72,8 +72,6 @@ class Completion:
 
 
 class CompletionProvider(Protocol):
-    """A client of a language model."""
-
     def complete(self, request: CompletionRequest) -> Completion:
         """Call once, without retries; ProviderError if there is no answer."""
         ...

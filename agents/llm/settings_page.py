@@ -26,7 +26,6 @@ OPEN_TAB = {"tab": "settings_providers"}
 
 @settings_page
 def providers(request: ConsoleRequest) -> HttpResponse:
-    """Show providers, their models, and the latest test of each."""
     rows = Provider.objects.filter(project=request.project).order_by("name")
     models = LanguageModel.objects.order_by("name").select_related("check_row")
     requested = ModelCheck.objects.filter(project=request.project, status=ModelCheck.Status.ASKED)

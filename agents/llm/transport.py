@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
@@ -95,14 +96,7 @@ REASONS = (
 LONGEST_REASON_BYTES = 400
 # A parameter of either API.
 CHOICE = "tool_choice"
-BAD_REQUEST = 400
-NO_CREDIT = 402
-NOT_FOUND = 404
-REFUSED_CONTENT = {BAD_REQUEST, 413, 422}
-REQUEST_TIMEOUT = 408
-SERVER_ERROR = 500
-UNAVAILABLE = 503
-TOO_MANY = 429
+REFUSED_CONTENT = {400, 413, 422}
 # A 429 of these codes or types is not about the rate: OpenAI, Moonshot, Zhipu.
 USED_UP = {
     "insufficient_quota",
@@ -113,10 +107,10 @@ USED_UP = {
 }
 # Of errors within an answer, which has no status of its own.
 STATUSES = {
-    "billing_error": NO_CREDIT,
-    "invalid_request_error": BAD_REQUEST,
-    "rate_limit_error": TOO_MANY,
-    "rate_limit_exceeded": TOO_MANY,
+    "billing_error": HTTPStatus.PAYMENT_REQUIRED,
+    "invalid_request_error": HTTPStatus.BAD_REQUEST,
+    "rate_limit_error": HTTPStatus.TOO_MANY_REQUESTS,
+    "rate_limit_exceeded": HTTPStatus.TOO_MANY_REQUESTS,
 }
 
 
@@ -218,7 +212,7 @@ def _translate_response(response: httpx.Response) -> ProviderError:
     if response.is_redirect:
         # The host it names must not get the prompt and the key.
         message += ", a redirect, which is not followed: set the base URL to the final address"
-    elif response.status_code == NOT_FOUND:
+    elif response.status_code == HTTPStatus.NOT_FOUND:
         message += " (a wrong model or base URL)"
     body = None
     with suppress(ValueError):  # Often a page of a proxy.
@@ -233,20 +227,23 @@ def translate_error(message: str, body: Mapping[str, Any]) -> ProviderError:
     """Return the ProviderError for an answer that is or has an error, in place of a status."""
     error = error_in(body)
     names = [str(error.get(key)) for key in ("code", "type")]
-    known = [STATUSES[name] for name in names if name in STATUSES]
+    known = [int(STATUSES[name]) for name in names if name in STATUSES]
     given = [int(name) for name in names if re.fullmatch("[45][0-9]{2}", name)]
-    status = next(iter(known + given), UNAVAILABLE if body.get("error") else NOT_FOUND)
+    has_error = bool(body.get("error"))
+    otherwise = HTTPStatus.SERVICE_UNAVAILABLE if has_error else HTTPStatus.NOT_FOUND
+    status = next(iter(known + given), int(otherwise))
     return _fault_of(status, with_reason(message, body), body, None)
 
 
 def _fault_of(status: int, message: str, body: object, wait: float | None) -> ProviderError:
     error = error_in(body)
     is_used_up = any(str(error.get(key)) in USED_UP for key in ("code", "type"))
-    if status == NO_CREDIT or (status == TOO_MANY and is_used_up):
+    is_too_often = status == HTTPStatus.TOO_MANY_REQUESTS
+    if status == HTTPStatus.PAYMENT_REQUIRED or (is_too_often and is_used_up):
         return NoCreditError(message)
-    if status == TOO_MANY:
+    if is_too_often:
         return RateLimitedError(message, retry_after_seconds=wait)
-    if status == REQUEST_TIMEOUT or status >= SERVER_ERROR:
+    if status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ProviderUnavailableError(message, retry_after_seconds=wait)
     return (RefusedContentError if status in REFUSED_CONTENT else RefusedCallError)(message)
 

@@ -65,12 +65,12 @@ class PlainKeyAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
         """Give the holder and the key."""
         text = request.headers.get("Authorization", "").partition(" ")[2]
-        presented = parse_key(text)
-        if presented is not None:
+        if presented := parse_key(text):
+            key_id, secret = presented
             keys = ApiKey.objects.select_related("project")
-            key = keys.filter(key_id=presented.key_id, revoked_at=None).first()
+            key = keys.filter(key_id=key_id, revoked_at=None).first()
             stored = bytes(key.secret_hash) if key else None
-            if key is not None and is_right_secret(presented.secret, stored):
+            if key is not None and is_right_secret(secret, stored):
                 return KeyHolder(key), key
         raise AuthenticationFailed
 

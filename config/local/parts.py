@@ -126,10 +126,10 @@ def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
     )
 
 
-def worker_part(name: str, queues: str, children: int, env: Mapping[str, str]) -> LocalProgram:
+def worker_part(name: str, queues: str, env: Mapping[str, str]) -> LocalProgram:
     """Return a Celery worker; it may finish its task before it must requeue it."""
     arguments = ["-m", "celery", "-A", "config.celery", "worker", "--queues", queues]
-    arguments += ["--concurrency", str(children), "--hostname", f"{name}@local"]
+    arguments += ["--concurrency", "2", "--hostname", f"{name}@local"]
     arguments += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     arguments += ["--loglevel", "INFO"]
     return LocalProgram(

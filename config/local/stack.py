@@ -90,8 +90,8 @@ def part_stages(
     setup = [parts.prepare_part(env, [] if options.demo else ["--no-demo"])]
     product = [
         parts.web_part(options.port, env),
-        parts.worker_part("worker", "plan,steps", 2, env),
-        parts.worker_part("upkeep", "fold,notify,report", 2, env),
+        parts.worker_part("worker", "plan,steps", env),
+        parts.worker_part("upkeep", "fold,notify,report", env),
         parts.beat_part(folder, env),
     ]
     return [servers, setup, product]

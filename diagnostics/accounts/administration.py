@@ -121,7 +121,7 @@ class ScopedAdmin(AuditedAdmin):
         self,
         db_field: Any,  # noqa: ANN401 - Django's
         request: HttpRequest,
-        **kwargs: Any,  # noqa: ANN401 - Django's
+        **kwargs: Any,
     ) -> Any:  # noqa: ANN401 - Django's
         """Offer rows of the user's projects only."""
         path = project_path(db_field.related_model)

@@ -33,14 +33,6 @@ class MintedKey:
     secret_hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PresentedKey:
-    """The two halves of a key as a client sent it."""
-
-    key_id: str
-    secret: str
-
-
 def mint_key(random_bits: bytes) -> MintedKey:
     """Create a key from at least 38 random bytes; ValueError for fewer."""
     if len(random_bits) < ID_BYTES + SECRET_BYTES:
@@ -51,10 +43,10 @@ def mint_key(random_bits: bytes) -> MintedKey:
     return MintedKey(f"fs_{key_id}_{secret}", key_id, hash_secret(secret))
 
 
-def parse_key(text: str) -> PresentedKey | None:
+def parse_key(text: str) -> tuple[str, str] | None:
     """Split a key into id and secret; None for anything else."""
     match = SHAPE.fullmatch(text)
-    return PresentedKey(match[1], match[2]) if match else None
+    return (match[1], match[2]) if match else None
 
 
 def hash_secret(secret: str) -> bytes:

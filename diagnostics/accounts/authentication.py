@@ -30,8 +30,6 @@ MOST_KEYS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A cached key with its project and quota, and the time of the read."""
-
     key: ApiKey
     database_time: datetime
     read_at: float
@@ -192,11 +190,11 @@ class KeyedView(APIView):
     content_negotiation_class: type[BaseContentNegotiation] = ByFormat
     required_scopes: ClassVar[Mapping[str, Scope]] = {}
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # noqa: ANN401 - of the URL
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         with texts_of(None):
             return super().dispatch(request, *args, **kwargs)
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - of the URL
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         work_for(project_of(request).pk)
 
@@ -227,9 +225,10 @@ def find_key(header: str, *, reads: bool = True) -> ApiKey | None:
     presented = parse_key(text.strip()) if scheme.lower() == SCHEME.lower() else None
     if presented is None:
         return None
-    known, was_read = look_up(presented.key_id, reads=reads)
+    key_id, secret = presented
+    known, was_read = look_up(key_id, reads=reads)
     stored_hash = bytes(known.key.secret_hash) if known else None
-    if not is_right_secret(presented.secret, stored_hash) or known is None:
+    if not is_right_secret(secret, stored_hash) or known is None:
         return None
     if not known.is_live:
         return None
@@ -239,5 +238,5 @@ def find_key(header: str, *, reads: bool = True) -> ApiKey | None:
         if key.last_used_at is None or key.last_used_at < stale:
             unused = Q(last_used_at__isnull=True) | Q(last_used_at__lt=stale)
             ApiKey.objects.filter(unused, pk=key.pk).update(last_used_at=known.database_time)
-    register_passing_secret(presented.secret, "failsoft_key")
+    register_passing_secret(secret, "failsoft_key")
     return known.key

@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -16,11 +15,6 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Invitation, Membership, Project
 
 TOKEN_BYTES = 24
-
-
-def write_token(random: bytes) -> str:
-    """Return random bytes as the last part of a link."""
-    return urlsafe_b64encode(random).decode().rstrip("=")
 
 
 def hash_token(token: str) -> bytes:
@@ -42,7 +36,7 @@ class LastAdminError(Exception):
 
 def invite(project: Project, by: User, role: str, email: str = "") -> tuple[Invitation, str]:
     """Create an invitation; its token is returned only now."""
-    token = write_token(secrets.token_bytes(TOKEN_BYTES))
+    token = secrets.token_urlsafe(TOKEN_BYTES)
     with transaction.atomic():
         invitation = Invitation.objects.create(
             project=project,
@@ -69,7 +63,6 @@ def _open(**conditions: object) -> QuerySet[Invitation]:
 
 
 def open_invitations(project: Project) -> QuerySet[Invitation]:
-    """Return the open invitations, newest first."""
     return _open(project=project).select_related("created_by").order_by("-created_at")
 
 

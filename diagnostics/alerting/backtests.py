@@ -76,8 +76,6 @@ class BackTest(Resource):
 
 
 class TriedRule(RuleFields):
-    """A rule to try on the past."""
-
     name: str = "back-test"
     days: Annotated[StrictInt, Field(ge=1, le=MOST_DAYS)] = DAYS
 

@@ -52,13 +52,8 @@ MOST_ADDRESSES = 20
 MOST_LOGGED = 50
 WEEK_MINUTES = 7 * 24 * 60
 OPTIONAL = (
-    "quiet_from",
-    "quiet_to",
-    "zone",
-    "renotify_minutes",
-    "escalate_after_minutes",
-    "escalate_to",
-    "has_canary",
+    *("quiet_from", "quiet_to", "zone", "renotify_minutes", "escalate_after_minutes"),
+    *("escalate_to", "has_canary"),
 )
 """Boxes that are folded away while they are empty."""
 CHAT_HELP = "As Slack, Discord, Teams or Google Chat show it; others as in Apprise: pagerduty://…."
@@ -83,17 +78,8 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
     class Meta:
         model = Channel
         fields = [
-            "name",
-            "kind",
-            "min_severity",
-            "quiet_from",
-            "quiet_to",
-            "zone",
-            "digest_above",
-            "renotify_minutes",
-            "escalate_after_minutes",
-            "escalate_to",
-            "has_canary",
+            *("name", "kind", "min_severity", "quiet_from", "quiet_to", "zone", "digest_above"),
+            *("renotify_minutes", "escalate_after_minutes", "escalate_to", "has_canary"),
         ]
         field_classes = {"zone": ZoneField}
         labels = {
@@ -118,7 +104,7 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
             "quiet_to": forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         others = Channel.objects.filter(project_id=self.instance.project_id)
         chosen, kind = self.fields["escalate_to"], self.fields["kind"]

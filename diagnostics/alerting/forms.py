@@ -51,13 +51,8 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 }
 """Which boxes each detector reads."""
 OPTIONAL = (
-    "for_minutes",
-    "clear_minutes",
-    "no_data",
-    "is_latching",
-    "renotify_minutes",
-    "escalate_minutes",
-    "escalation",
+    *("for_minutes", "clear_minutes", "no_data", "is_latching", "renotify_minutes"),
+    *("escalate_minutes", "escalation"),
 )
 """Boxes that are folded away while they say what is usual."""
 
@@ -65,7 +60,7 @@ OPTIONAL = (
 class PickField(forms.CharField):
     """One value of many, exact; any text is taken, so that nothing kept is lost."""
 
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, **more: Any) -> None:
         super().__init__(required=False, max_length=LONGEST_VALUE, widget=forms.Select, **more)
 
     def offer(self, values: Sequence[str], chosen: object) -> None:
@@ -90,7 +85,7 @@ class ScopeForm(forms.Form):
         " -env:dev excludes.",
     )
 
-    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         known = known_values(project_id, MOST_VALUES)
         known = {**known, "kind": [*ParseErrorType, *TRANSPORT]}
@@ -227,7 +222,7 @@ class RuleForm(EditForm, ScopeForm):
     escalate_minutes = _minutes("Escalate after (min)")
     escalation = _channels("Escalate to")
 
-    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(project_id, *args, **kwargs)
         if (signal := self["signal"].value()) in LIMITS:
             self.fields["limit"].widget.attrs["placeholder"] = LIMITS[signal][1]
@@ -333,7 +328,7 @@ class SilenceForm(ScopeForm):
     hours = forms.IntegerField(label="Duration (h)", min_value=1, max_value=24 * 30, initial=4)
     reason = forms.CharField(max_length=200, required=False)
 
-    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, project_id: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(project_id, *args, **kwargs)
         self.fields["rule"] = forms.ModelChoiceField(
             live_rules(project_id), required=False, empty_label="All rules"

@@ -139,8 +139,6 @@ class SliceTotals:
 
 @dataclass(frozen=True, slots=True)
 class RuleMinute:
-    """What the evaluations of all slices of a rule found in one minute."""
-
     slot: datetime
     looks: int
     firing: int

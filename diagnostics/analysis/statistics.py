@@ -57,7 +57,6 @@ def z_of(among: int) -> float:
 
 
 def is_enough(*trials: int) -> bool:
-    """Whether each of these has trials enough to be compared."""
     return all(count >= LEAST_TRIALS for count in trials)
 
 
@@ -116,7 +115,7 @@ def chance_of(good: int, attempts: int) -> Chance:
 
 
 def chance_within(tallies: Sequence[AttemptTally]) -> Chance:
-    """Return the all_fail that one of these attempts succeeds; each was made at least once."""
+    """Return the chance that one of these attempts succeeds; each was made at least once."""
     # Every ladder that failed went on: then nothing has to be estimated.
     if all(after.made == before.made - before.good for before, after in pairwise(tallies)):
         return chance_of(sum(tally.good for tally in tallies), tallies[0].made)

@@ -126,10 +126,13 @@ TONES: Mapping[str, Tone] = {"degrading": "bad", "ok": "good"}
 class Rise:
     label: str
     found: Excess
-    low: float
-    high: float
-    url: str | None = None
+    url: str | None
     is_new: bool = False
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share."""
+        return wilson_interval(self.found.a.bounded.good, self.found.a.trials)
 
     @property
     def tone(self) -> Tone:
@@ -323,7 +326,7 @@ def _query_without_times(selection: Selection) -> str:
 
 def _kinds(now: CallCounts, before: CallCounts, selection: Selection) -> list[Rise]:
     rows = [
-        _rise(
+        Rise(
             kind_words(kind),
             excess_of_kind(kind, now, before),
             failures_url(selection, kind=kind_filter(kind)),
@@ -346,7 +349,7 @@ def _prompts(project_id: int, window: TimeWindow, selection: Selection) -> list[
             continue
         past = before.get(version, CallCounts())
         rows.append(
-            _rise(
+            Rise(
                 version or "not set",
                 excess_of_rate("failed", counts, past),
                 failures_url(selection, prompt_version=version),
@@ -361,10 +364,5 @@ def _one_of(rows: Sequence[Rise]) -> list[Rise]:
     return [replace(row, found=replace(row.found, among=len(rows))) for row in rows]
 
 
-def _rise(label: str, excess: Excess, url: str | None, *, is_new: bool = False) -> Rise:
-    low, high = wilson_interval(excess.a.bounded.good, excess.a.trials)
-    return Rise(label, excess, low, high, url, is_new)
-
-
 def _scale(rises: Sequence[Rise]) -> Scale:
-    return rate_scale((rise.high for rise in rises if rise.found.a.trials >= 20), BAR_WIDTH)
+    return rate_scale((rise.interval[1] for rise in rises if rise.found.a.trials >= 20), BAR_WIDTH)

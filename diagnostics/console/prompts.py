@@ -107,8 +107,6 @@ def new_failures(project_id: int, axis: VersionAxis) -> Mapping[VersionKey, list
 
 @dataclass
 class PromptVersion:
-    """A prompt version of a source in a window."""
-
     source: str | None
     name: str | None
     slots: Mapping[int, int]
@@ -246,7 +244,6 @@ def _section(
     models: Sequence[ModelKey],
     selection: Selection,
 ) -> Mapping[str, Any]:
-    """Return the versions of a source, newest first."""
     called: Counter[int] = Counter()
     for version in versions:
         called.update(version.slots)

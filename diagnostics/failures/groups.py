@@ -70,8 +70,6 @@ class FreshGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow(FreshGroup):
-    """A failure group in a window, with its affected runs."""
-
     runs: int
     """The runs of its latest 100 failures in the window under the terms."""
     repaired: int

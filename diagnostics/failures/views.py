@@ -63,7 +63,6 @@ class FailureLine:
 
     @property
     def models(self) -> Mapping[str, int]:
-        """Failures by the name of the model, most first."""
         counts: dict[str, int] = {}
         for (_, model), count in self.row.models.items():
             name = model or "unknown"

@@ -1,12 +1,15 @@
-"""What commands share: the project of their `--project` option, and JSON output."""
+"""What commands share: the project of their `--project` option, JSON output, and JSON Lines."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import sys
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from diagnostics.accounts.models import Project
+from failsoft.json_lines import Line, write_line
 
 
 def require_project(slug: str) -> Project:
@@ -21,3 +24,18 @@ def require_project(slug: str) -> Project:
 
 def print_json(command: BaseCommand, document: Mapping[str, Any]) -> None:
     command.stdout.write(json.dumps(document, ensure_ascii=False, indent=2))
+
+
+class LinesCommand(BaseCommand):
+    """JSON Lines in and out, without a database; it exits with 0 even if lines are invalid."""
+
+    requires_system_checks = []
+
+    def handle(self, *args: object, **options: Any) -> None:
+        for answer in self.answers(sys.stdin.buffer, options):
+            self.stdout.write(write_line(answer))
+            self.stdout.flush()
+
+    @abstractmethod
+    def answers(self, lines: IO[bytes], options: Mapping[str, Any]) -> Iterator[Line]:
+        """Yield the answer of every line that is not blank, in order."""

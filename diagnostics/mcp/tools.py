@@ -96,7 +96,6 @@ class Reader:
         fields: Sequence[str],
         limit: int = MOST_BESIDE,
     ) -> list[Json]:
-        """Return some fields of the first items of a list."""
         items = self.read(view, {**parameters, "limit": str(limit)})["items"]
         return [{name: item[name] for name in fields} for item in items]
 

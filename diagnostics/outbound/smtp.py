@@ -53,23 +53,14 @@ def reply_words(code: int, text: bytes | str) -> str:
 class _Watched(smtplib.SMTP):
     """Registers its connection with the cutoff before the first read."""
 
-    def __init__(
-        self,
-        *args: Any,  # noqa: ANN401 - smtplib's
-        watch: Callable[[socket.socket], None],
-        **kwargs: Any,  # noqa: ANN401 - smtplib's
-    ) -> None:
+    def __init__(self, *args: Any, watch: Callable[[socket.socket], None], **kwargs: Any) -> None:
         self._watch = watch
         host = urlsplit(settings.FAILSOFT_BASE_URL).hostname or ""
         # That of a container is not fully qualified: strict servers take no mail from it.
         name = {"local_hostname": host} if FULL_NAME.fullmatch(host) else {}
         super().__init__(*args, **{**kwargs, **name})
 
-    def sendmail(
-        self,
-        *args: Any,  # noqa: ANN401 - smtplib's
-        **kwargs: Any,  # noqa: ANN401 - smtplib's
-    ) -> dict[str, tuple[int, bytes]]:
+    def sendmail(self, *args: Any, **kwargs: Any) -> dict[str, tuple[int, bytes]]:
         """Send one mail; raise even if only some were refused, which Django does not look at."""
         if refused := super().sendmail(*args, **kwargs):
             raise SomeRecipientsRefused(refused)

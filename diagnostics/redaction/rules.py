@@ -55,8 +55,6 @@ class Rescrub(NamedRow):
     named = "{0.project_id} {0.status}"
 
     class Status(models.TextChoices):
-        """Waiting or in progress, finished, or failed."""
-
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"

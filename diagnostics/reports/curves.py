@@ -60,7 +60,6 @@ def draw_curve(
 
 
 def _row(height: int, shares: Sequence[float | None], top: float, bad_from: int | None) -> bytes:
-    """Return the pixels at a height above the lower edge."""
     if height <= AXIS:
         return bytes([LINE]) * WIDTH
     row = bytearray(WIDTH)

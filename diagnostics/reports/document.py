@@ -80,8 +80,6 @@ GroupNews = Literal["new", "regressed", "resolved"]
 
 
 class GroupFigures(ReportFigures):
-    """A failure group that began, regressed or was resolved."""
-
     state: GroupNews
     text: str
     seen: int

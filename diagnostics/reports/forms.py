@@ -74,14 +74,8 @@ class SubscriptionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # 
     class Meta:
         model = Subscription
         fields = [
-            "view",
-            "cadence",
-            "weekday",
-            "month_day",
-            "at",
-            "zone",
-            "address",
-            "only_when_changed",
+            *("view", "cadence", "weekday", "month_day", "at", "zone"),
+            *("address", "only_when_changed"),
         ]
 
     def __init__(

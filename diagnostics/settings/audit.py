@@ -46,7 +46,6 @@ def audit(request: ConsoleRequest) -> HttpResponse:
 
 @settings_page
 def export_audit(request: ConsoleRequest) -> HttpResponse:
-    """Return the selected entries, oldest first, as CSV or JSON Lines."""
     chain, rows = _selected(request)
     records = (_row(entry) for entry in rows.order_by("number").iterator())
     as_csv = request.GET.get("format") == "csv"

@@ -89,9 +89,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # plain at run ti
         help_text="For example Europe/Oslo. Empty: browser time zone.",
         widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off"}),
     )
-    theme = forms.ChoiceField(
-        choices=[("system", "System"), ("light", "Light"), ("dark", "Dark")], required=False
-    )
+    theme = forms.ChoiceField(choices=Profile.Theme.choices, required=False)
 
     class Meta:
         model = Profile

@@ -96,7 +96,6 @@ def _issue(request: ConsoleRequest) -> HttpResponse:
 
 @member_form
 def setup(request: ConsoleRequest) -> HttpResponse:
-    """Show the lines, the steps and what arrived; create a key and fill it in, shown once."""
     if request.method == "POST" and may_administer(request):
         return _issue(request)
     key = take_once(request, "setup").get("key", "") if not request.htmx else ""

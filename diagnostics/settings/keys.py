@@ -29,7 +29,6 @@ PAGE = "settings_keys"
 
 @settings_form
 def keys(request: ConsoleRequest) -> HttpResponse:
-    """Show the keys; create one and show it once."""
     form = KeyForm(request.POST or None)
     if request.method == "POST":
         require_proof(request)

@@ -43,7 +43,6 @@ NOT_SENT = "The mail could not be sent. Copy the link below and send it yourself
 
 @settings_form
 def members(request: ConsoleRequest) -> HttpResponse:
-    """Show members and open invitations; create an invitation."""
     form = InviteForm(request.POST or None)
     if request.method == "POST":
         require_proof(request)

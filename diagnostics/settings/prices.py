@@ -37,7 +37,6 @@ class PriceForm(forms.Form):
 
 @settings_form
 def prices(request: ConsoleRequest) -> HttpResponse:
-    """Show the prices of the project; set a custom one."""
     names = {name: request.GET.get(name, "")[:200] for name in ("provider", "model")}
     form = PriceForm(request.POST or None, initial={**names, "valid_from": clock.now().date()})
     if request.method == "POST" and form.is_valid():

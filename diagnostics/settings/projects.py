@@ -32,7 +32,6 @@ def settings_index(request: ConsoleRequest) -> HttpResponse:
 
 @settings_form
 def projects(request: ConsoleRequest) -> HttpResponse:
-    """Show the user's projects; rename this one or create another."""
     posted = request.POST.get("do")
     rename = ProjectForm(
         request.POST if posted == "rename" else None,

@@ -34,7 +34,6 @@ class Trial:
 
 @member_form
 def redaction(request: ConsoleRequest) -> HttpResponse:
-    """Show the rules; test a new one on a text or save it."""
     return _submit(request) if request.method == "POST" else _show(request, RedactionRuleForm())
 
 

@@ -27,7 +27,6 @@ def views(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def save(request: ConsoleRequest) -> HttpResponse:
-    """Save the page of the filter bar, and redirect to it."""
     data = request.POST
     try:
         view = save_view(
@@ -48,7 +47,6 @@ def save(request: ConsoleRequest) -> HttpResponse:
 
 @member_action
 def change(request: ConsoleRequest, view_id: int) -> HttpResponse:
-    """Rename, share, unshare or delete a view of the user."""
     own = SavedView.objects.filter(project=request.project, owner_id=request.user.pk)
     view, verb = get_object_or_404(own, pk=view_id), request.POST.get("verb", "")
     if verb == "delete":

@@ -341,7 +341,6 @@ Timed = TypeVar("Timed", Event, EventPayload)
 
 
 def events_of(project_id: int) -> models.QuerySet[Event]:
-    """Return the events of a project, newest first."""
     events = Event.objects.filter(project_id=project_id)
     return events.order_by("-occurred_at", "-event_id")
 

@@ -188,7 +188,6 @@ def purge_sent() -> int:
 
 
 def waiting() -> QuerySet[OutboxMessage]:
-    """Return the messages that are due and not sent, oldest first."""
     due = OutboxMessage.objects.filter(sent_at__isnull=True, available_at__lte=clock.now())
     return due.order_by("available_at", "id")
 

@@ -146,7 +146,6 @@ def are_days_ready() -> bool:
 
 
 def partition_name(table: PartitionedTable, period: PartitionPeriod) -> str:
-    """Return the name of a partition: `<table>_d20261121`, `<table>_m202611`."""
     return f"{table.name}_{period.suffix}"
 
 

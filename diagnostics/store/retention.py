@@ -34,8 +34,6 @@ GROWING = ("diagnostics_event", "diagnostics_event_payload")
 
 @dataclass(frozen=True, slots=True)
 class StorageSize:
-    """The size of a table with its partitions and indexes."""
-
     table: str
     bytes: int
     rows: int

@@ -148,14 +148,11 @@ def _split(since: datetime, until: datetime, finest: Grain, coarsest: Grain) -> 
 
 @dataclass(frozen=True, slots=True)
 class RunBucket:
-    """Runs that ended in a time range, and how many degraded."""
-
     runs: int
     degraded: int
 
     @property
     def share(self) -> float:
-        """The degraded share, 0 without runs."""
         return self.degraded / self.runs if self.runs else 0.0
 
 

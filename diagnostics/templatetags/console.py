@@ -261,7 +261,6 @@ def tail(text: str, most: int) -> str:
 
 @register.filter
 def whole(value: float | None) -> int | None:
-    """Round to a whole number, for what is counted."""
     return None if value is None else round(value)
 
 

@@ -18,7 +18,6 @@ class SeriesCurve:
 
     @property
     def has_success(self) -> bool:
-        """Whether any call went well."""
         return sum(self.calls) > sum(map(sum, self.failed.values()))
 
     def add(self, slot: int, calls: int, failures: Mapping[str, int]) -> None:
@@ -53,7 +52,6 @@ class Stretch:
 
     @property
     def count(self) -> int:
-        """The number of slots."""
         return -(-(self.window.until - self.origin) // self.width)
 
     @property

@@ -34,7 +34,6 @@ class FailedCalls(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
         return min(self.failed / self.calls, 1.0) if self.calls else 0.0
 
 
@@ -57,8 +56,6 @@ class RisenPlace:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence about the top kind of failure, as far as it was reported."""
-
     sampled: int = 0
     """The number of failures examined one by one, the latest ones."""
     now: FailedCalls = NO_CALLS

@@ -29,16 +29,12 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class ReportedDeploy:
-    """The time and kind of a deploy, as they were reported."""
-
     at: datetime
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The interval of the onset, and the versions and deploys around it."""
-
     low: datetime | None = None
     high: datetime | None = None
     begun: Sequence[FirstSeen] = ()

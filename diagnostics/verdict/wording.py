@@ -69,7 +69,6 @@ class VerdictRate:
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
         return self.bad / self.total if self.total else 0.0
 
     @property

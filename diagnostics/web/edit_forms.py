@@ -45,7 +45,7 @@ class EditForm(forms.BaseForm):
 class LocalTimeField(forms.CharField):
     """A local date and time; empty is now."""
 
-    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - Django's
+    def __init__(self, **more: Any) -> None:
         widget = forms.DateTimeInput(attrs={"type": "datetime-local"})
         super().__init__(required=False, help_text="Empty: now.", widget=widget, **more)
 

@@ -82,7 +82,6 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def too_many(request: HttpRequest) -> HttpResponse:
-    """Answer 429: somebody tries too often."""
     return _page(request, "429.html", 429, None)
 
 

@@ -5,13 +5,9 @@ A broken stream yields a broken envelope, which decoding reports as a failure; n
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from failsoft.actions.decoding import decode_tool_calls, wrap_call
-from failsoft.actions.results import ParseResult, without_model_text
-from failsoft.actions.toolsets import Toolset
-from failsoft.json_lines import Line, LineError, answer_line
+from failsoft.actions.decoding import wrap_call
 from failsoft.parsing.leniency import is_plain_integer
 
 
@@ -80,26 +76,3 @@ def _index_of(delta: Mapping[str, Any], calls: Mapping[int, _PartialCall], last:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def answer_calls(line: bytes, number: int, toolset: Toolset) -> Line:
-    """Return the answer to one line; an unreadable line gets an error with its position."""
-    return answer_line(line, number, partial(_decode, toolset), NOTHING)
-
-
-def _decode(toolset: Toolset, line: Line) -> Line:
-    if "tool_calls" not in line:
-        raise LineError("expected tool_calls", code="missing")
-    return _describe(decode_tool_calls(line["tool_calls"], toolset))
-
-
-def _describe(result: ParseResult) -> dict[str, Any]:
-    return {
-        "actions": [action.flat() for action in result.actions],
-        "failures": [without_model_text(failure) for failure in result.failures],
-        "coerced": [without_model_text(item) for item in result.coerced],
-        "repairs": [repair.model_dump() for repair in result.repairs],
-    }
-
-
-NOTHING = _describe(ParseResult())

@@ -74,12 +74,7 @@ def _decode(escape: re.Match[str]) -> str:
 
 
 _NOT_WITH_A_CLOSER = (
-    "missing_comma",
-    "missing_colon",
-    "surplus_closer",
-    "key_quote",
-    "set",
-    "tuple",
+    *("missing_comma", "missing_colon", "surplus_closer", "key_quote", "set", "tuple"),
 )
 MAX_LEVELS = 3
 

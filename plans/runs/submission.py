@@ -103,7 +103,7 @@ def store_run(
     *,
     kept: Mapping[int, RunStep] = _NONE,
     outputs: Mapping[str, object] = _NONE,
-    **columns: Any,  # noqa: ANN401 - of the row
+    **columns: Any,
 ) -> Run:
     """Queue the run of a validated payload.
 

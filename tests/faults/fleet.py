@@ -33,7 +33,7 @@ for given in json.load(sys.stdin):
 """
 _CANCEL = """
 import sys, uuid, django; django.setup()
-from plans.models import Run
+from plans.models.run import Run
 from plans.runs.submission import cancel_run
 run = Run.objects.get(pk=sys.argv[1])
 print(cancel_run(run.project_id, run.pk))

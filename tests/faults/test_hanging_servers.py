@@ -28,7 +28,7 @@ pytestmark = pytest.mark.faults
 
 UNIT = ROOT / "docs/deployment/systemd/failsoft-web.service"
 MAKE_KEY = """
-from agents.models import LanguageModel, Provider
+from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.projects import ensure_default_project, issue_key
 project = ensure_default_project()

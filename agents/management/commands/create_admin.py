@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--email", default="")
         add_password_option(parser)
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         users = get_user_model()
         if users.objects.filter(username=options["username"]).exists():
             raise CommandError(f"User {options['username']} already exists.")

@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     help = "Set up a new installation on one machine; existing data is not changed."
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         folder = Path(settings.FAILSOFT_DATA_DIR)
         ensure_partitions()
         with transaction.atomic():

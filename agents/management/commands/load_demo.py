@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=SEED, help="random seed")
         parser.add_argument("--volume", type=float, default=1.0, help="1 is about 25,000 events")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         owner = require_project(options["project"])
         if options["remove"]:
             counts, nothing, done = remove(owner), "No demo data.", "removed"

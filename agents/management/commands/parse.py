@@ -1,20 +1,18 @@
 """`manage.py parse`: recover, coerce and check answers, JSON Lines in and out, no database."""
 
-import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import IO, Any
 
-from django.core.management.base import BaseCommand
-
 from diagnostics.ingest.posted_answers import judge_answer
+from diagnostics.management import LinesCommand
 from failsoft.command import NOTHING_READ, REQUEST_KEYS, parse_line
-from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.json_lines import Line, LineError, answer_lines
 from failsoft.retry.answers import AnswerSchema
 
 
-class Command(BaseCommand):
+class Command(LinesCommand):
     """Read `{"id", "raw"}` lines, write `{"id", "ok", "value", "repairs", ...}` lines."""
 
     help = (
@@ -22,7 +20,6 @@ class Command(BaseCommand):
         '{"id": ..., "raw": "...", "schema": "...", "finish_reason": "..."}. A line with "tools", '
         '"tool_calls" or "answer_schema" is judged as a posted answer is.'
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -32,12 +29,8 @@ class Command(BaseCommand):
             help="schema of lines without their own",
         )
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it exits with 0 even if lines are invalid."""
-        schema = AnswerSchema(options["schema"])
-        for answer in parse_lines(sys.stdin.buffer, schema):
-            self.stdout.write(write_line(answer))
-            self.stdout.flush()
+    def answers(self, lines: IO[bytes], options: Mapping[str, Any]) -> Iterator[Line]:
+        return parse_lines(lines, AnswerSchema(options["schema"]))
 
 
 def parse_lines(lines: IO[bytes], schema: AnswerSchema) -> Iterator[Line]:

@@ -27,7 +27,7 @@ class Command(BaseCommand):
             help="for users who lost their phone, keys and recovery codes",
         )
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         name = options["username"]
         user = get_user_model().objects.filter(username=name).first()
         if user is None:

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--in-process", action="store_true", help="run here, store nothing")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         as_json = options["json"]
         try:
             workflow = read_workflow(_read(options["file"]))

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--wait", action="store_true", help="wait for the end")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         project = require_project(options["project"])
         try:
             names = ("goal", "mode", "provider", "model", "tools", "toolset", "max_iterations")

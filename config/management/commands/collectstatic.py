@@ -10,7 +10,7 @@ from config.packages import build_wheel
 class Command(collectstatic.Command):
     """Collect static files, then build the wheel that the server offers."""
 
-    def handle(self, **options: Any) -> str | None:  # noqa: ANN401 - Django's
+    def handle(self, **options: Any) -> str | None:
         message = super().handle(**options)
         if not options["dry_run"]:
             build_wheel()

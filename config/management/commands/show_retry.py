@@ -21,7 +21,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             file = read_config_file(os.environ.get("FAILSOFT_CONFIG"))
             settings = trace_retry(file.get("plan_retry", {}), os.environ)

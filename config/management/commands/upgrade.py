@@ -35,7 +35,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--back", type=Path, metavar="DUMP", help="restore this dump instead")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         with connection.cursor() as cursor:
             cursor.execute(OTHERS)
             (others,) = cursor.fetchone()

@@ -81,7 +81,7 @@ def listen() -> list[Heard]:
     answers: list[Heard] = []
     send_plainly = requests.Session.send
 
-    def send_and_note(*given: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - as requests has them
+    def send_and_note(*given: Any, **options: Any) -> requests.Response:
         try:
             answer = send_plainly(*given, **options)
         except requests.RequestException as error:

@@ -100,7 +100,6 @@ class ChangeDetector:
 
     @property
     def fire(self) -> Fire | None:
-        """The alarm that lasts."""
         return self.fires[-1] if self.fires and self.fires[-1].cleared is None else None
 
     @property

@@ -97,7 +97,6 @@ class Company(NamedTuple):
         return cls(apart * share, alone * share)
 
     def plus(self, other: "Company") -> "Company":
-        """Return both together."""
         return Company(self.apart + other.apart, self.alone + other.alone)
 
     def size(self, project: "Company") -> float:

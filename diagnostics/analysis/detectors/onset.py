@@ -43,8 +43,6 @@ class Onset(NamedTuple):
 
 
 class CountedStretch(NamedTuple):
-    """Calls and failures of some seconds."""
-
     at: float
     seconds: float
     calls: int

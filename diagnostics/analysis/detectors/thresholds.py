@@ -9,14 +9,11 @@ from diagnostics.analysis.statistics import wilson_interval
 
 
 class WindowCounts(NamedTuple):
-    """Calls of a window, and how many of them failed."""
-
     calls: int = 0
     failed: int = 0
 
     @property
     def share(self) -> float:
-        """The share that failed, 0 without a call."""
         return self.failed / self.calls if self.calls else 0.0
 
 

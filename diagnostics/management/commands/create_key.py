@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=int, help="days until it expires")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         project = require_project(options["project"])
         name = " ".join(options["name"].split())
         longest = ApiKey._meta.get_field("name").max_length or 0

@@ -38,7 +38,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--days", type=int, default=30, help="how far back, default: 30")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         """Run the command; it fails if a file or a line cannot be read."""
         if not 1 <= options["days"] <= MOST_DAYS:
             raise CommandError(f"--days: 1 to {MOST_DAYS}")

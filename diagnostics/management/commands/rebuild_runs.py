@@ -23,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", metavar="SLUG", help="only this project")
         parser.add_argument("--before", metavar="TIME", help="only events before, with offset")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         before = _read_time(options["before"]) if options["before"] else clock.now()
         slug = options["project"]
         projects = [require_project(slug)] if slug else Project.objects.order_by("slug")

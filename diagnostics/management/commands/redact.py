@@ -1,14 +1,12 @@
 """`manage.py redact`: mask secrets in texts, JSON Lines in and out, no database."""
 
-import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
-from django.core.management.base import BaseCommand
-
-from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from diagnostics.management import LinesCommand
+from failsoft.json_lines import Line, LineError, answer_lines
 from failsoft.redaction import Redactor
 from failsoft.redaction.known_values import WeakSecretError, encodings
 from failsoft.redaction.rules import RuleSet, load_rule_set
@@ -16,7 +14,7 @@ from failsoft.redaction.rules import RuleSet, load_rule_set
 MAX_KNOWN = 1_000
 
 
-class Command(BaseCommand):
+class Command(LinesCommand):
     """Read `{"id", "text"}` lines, write `{"id", "text", "found"}` lines."""
 
     help = (
@@ -24,18 +22,13 @@ class Command(BaseCommand):
         '{"id": ..., "text": "...", "limit": bytes, "known": ["value", ...]}; '
         "limit and known are optional."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--emails", action="store_true", help="mask e-mail addresses too")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it exits with 0 even if lines are invalid."""
+    def answers(self, lines: IO[bytes], options: Mapping[str, Any]) -> Iterator[Line]:
         rules = load_rule_set(emails=options["emails"])
-        answer = partial(_redact, rules, Redactor(rules, {}))
-        for answered in answer_lines(sys.stdin.buffer, answer, {}):
-            self.stdout.write(write_line(answered))
-            self.stdout.flush()
+        return answer_lines(lines, partial(_redact, rules, Redactor(rules, {})), {})
 
 
 def _redact(rules: RuleSet, plain: Redactor, line: Line) -> Line:

@@ -1,13 +1,10 @@
 """`manage.py simulate_alerts`: run a detector over given calls, JSON Lines, no database."""
 
-import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite
-from typing import Any
-
-from django.core.management.base import BaseCommand
+from typing import IO, Any
 
 from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
@@ -17,10 +14,11 @@ from diagnostics.analysis.detectors.thresholds import (
     DEFAULT_LIMIT,
     Parameters,
 )
-from failsoft.json_lines import Line, LineError, answer_lines, answer_together, write_line
+from diagnostics.management import LinesCommand
+from failsoft.json_lines import Line, LineError, answer_lines, answer_together
 
 
-class Command(BaseCommand):
+class Command(LinesCommand):
     """Read `{"id", "calls"}` lines, write `{"id", "fires": [{"at", "onset", "cleared"}]}`."""
 
     help = (
@@ -30,7 +28,6 @@ class Command(BaseCommand):
         "first. Times are seconds, failed is true or false, the baseline is "
         "optional."
     )
-    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--detector", required=True, choices=list(Detector))
@@ -59,19 +56,14 @@ class Command(BaseCommand):
             help="how many series share one false `change` a week (default: the lines)",
         )
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it exits with 0 even if lines are invalid."""
+    def answers(self, lines: IO[bytes], options: Mapping[str, Any]) -> Iterator[Line]:
         limits = Parameters(options["limit"], options["count"], options["within"])
         detector = Detector(options["detector"])
         empty: Line = {"fires": []}
         if detector is Detector.CHANGE:
             answer = partial(_answer_together, options["series"])
-            answers = answer_together(sys.stdin.buffer, _read, answer, empty)
-        else:
-            answers = answer_lines(sys.stdin.buffer, partial(_answer, detector, limits), empty)
-        for answered in answers:
-            self.stdout.write(write_line(answered))
-            self.stdout.flush()
+            return answer_together(lines, _read, answer, empty)
+        return answer_lines(lines, partial(_answer, detector, limits), empty)
 
 
 SeriesInput = tuple[list[Call], float | None]

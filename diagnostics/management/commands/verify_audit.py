@@ -25,7 +25,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         results = verify_chains(_read_heads(options["head"]))
         broken = [result for result in results if isinstance(result, Break)]
         if options["json"]:

@@ -37,8 +37,6 @@ class GraphStep:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The rectangle of a step, cut to what fits into it."""
-
     step: GraphStep
     x: int
     y: int

@@ -1,13 +1,12 @@
 """`manage.py decide`: completion decisions, JSON Lines in and out, no database."""
 
-import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
 
-from django.core.management.base import BaseCommand
-
+from diagnostics.management import LinesCommand
 from diagnostics.redaction.redactor import redact
 from failsoft.completion import resolve_completion_decision
-from failsoft.json_lines import Line, LineError, answer_lines, write_line
+from failsoft.json_lines import Line, LineError, answer_lines
 
 # The decision for an unreadable line; its `error` says why.
 NOTHING: Line = {
@@ -19,20 +18,16 @@ NOTHING: Line = {
 _TEXTS = {"file": "a text, or null when there is none", "output": "a text"}
 
 
-class Command(BaseCommand):
+class Command(LinesCommand):
     """Read `{"id", "file", "output", "check_id"}` lines, write a decision for each."""
 
     help = (
         "Resolve decisions of completion checks from standard input, one JSON object per line:  "
         '{"id": ..., "file": "..." or null, "output": "...", "check_id": "..."}.'
     )
-    requires_system_checks = []
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
-        """Run the command; it ends with 0 however bad the lines are."""
-        for answer in answer_lines(sys.stdin.buffer, decide, NOTHING):
-            self.stdout.write(write_line(answer))
-            self.stdout.flush()
+    def answers(self, lines: IO[bytes], options: Mapping[str, Any]) -> Iterator[Line]:
+        return answer_lines(lines, decide, NOTHING)
 
 
 def decide(line: Line) -> Line:

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("servers", nargs="*", help="default: all")
         parser.add_argument("--json", action="store_true", help="print JSON only")
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - options
+    def handle(self, *args: object, **options: Any) -> None:
         servers = configured_servers()
         names = options["servers"] or list(servers)
         if unknown := sorted(set(names) - set(servers)):

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", metavar="FOLDER", type=Path)
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         folder: Path = options["folder"]
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ class Command(BaseCommand):
             help="distributed: how long to wait for the end of the run (600)",
         )
 
-    def handle(self, *args: object, **options: Any) -> None:  # noqa: ANN401 - Django's
+    def handle(self, *args: object, **options: Any) -> None:
         as_json = options["json"]
         try:
             payload, text = read_document(options["file"], MAX_PAYLOAD_BYTES)

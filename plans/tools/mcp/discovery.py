@@ -71,13 +71,8 @@ def _store(
             update_conflicts=True,
             unique_fields=["name"],
             update_fields=[
-                "remote_name",
-                "description",
-                "input_schema",
-                "digest",
-                "side_effects",
-                "idempotent",
-                "discovered_at",
+                *("remote_name", "description", "input_schema", "digest", "side_effects"),
+                *("idempotent", "discovered_at"),
             ],
         )
         McpServer.objects.filter(pk=server.pk).update(

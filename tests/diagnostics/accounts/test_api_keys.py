@@ -18,9 +18,10 @@ def test_a_minted_key_splits_into_what_is_stored() -> None:
     minted = mint_key(CHANCE)
     presented = parse_key(minted.text)
     assert presented is not None
-    assert presented.key_id == minted.key_id == "000102030405"
-    assert hash_secret(presented.secret) == minted.secret_hash
-    assert presented.secret not in repr(minted.secret_hash)
+    key_id, secret = presented
+    assert key_id == minted.key_id == "000102030405"
+    assert hash_secret(secret) == minted.secret_hash
+    assert secret not in repr(minted.secret_hash)
 
 
 def test_a_key_needs_enough_chance() -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,9 +12,9 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.management.commands.parse_actions import NOTHING, decode
 from failsoft.actions.entries import ENTRIES
-from failsoft.actions.streaming import answer_calls
-from failsoft.json_lines import MAX_LINE_BYTES
+from failsoft.json_lines import MAX_LINE_BYTES, Line, answer_line
 from tests.failsoft.actions.calls import call, complete, create, update
 
 
@@ -25,6 +26,10 @@ def _run(
     out, err = capsys.readouterr()
     assert err == ""
     return [json.loads(line) for line in out.splitlines()]
+
+
+def _answer(line: bytes, number: int) -> Line:
+    return answer_line(line, number, partial(decode, ENTRIES), NOTHING)
 
 
 def _line(identity: object, *calls: object) -> bytes:
@@ -90,7 +95,7 @@ def test_half_a_character_in_the_input_stops_nothing(
 
 
 def test_a_line_beyond_its_bound_is_answered() -> None:
-    answer = answer_calls(b" " * (MAX_LINE_BYTES + 1), 4, ENTRIES)
+    answer = _answer(b" " * (MAX_LINE_BYTES + 1), 4)
     assert (answer["error"]["code"], answer["error"]["line"]) == ("too_large", 4)
 
 
@@ -101,4 +106,4 @@ def test_an_unknown_toolset_is_refused() -> None:
 
 @given(st.binary(max_size=60))
 def test_s4_2_no_line_raises(line: bytes) -> None:
-    assert "error" in answer_calls(line, 1, ENTRIES)
+    assert "error" in _answer(line, 1)

@@ -10,7 +10,7 @@ from tests.security.web import Web
 ANSWERED_SECONDS = 120
 KEYS = """
 import sys, django; django.setup()
-from agents.models import LanguageModel, Provider
+from agents.llm.models import LanguageModel, Provider
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
