@@ -18,6 +18,7 @@ from allauth.socialaccount.providers.openid_connect import views
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from config.sign_in import OIDC
@@ -78,11 +79,8 @@ class KnownPeopleAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # 
             detail=detail[:DETAIL_CHARACTERS],
         )
         is_lost = exception is None and "error" not in request.GET
-        page = {"title": "Single sign-on failed", "reason": _reason(request, exception)}
         status = 400 if is_lost else 503
-        raise ImmediateHttpResponse(
-            render(request, "socialaccount/not_allowed.html", page, status=status)
-        )
+        raise _refusal(request, status, "Single sign-on failed", _reason(request, exception))
 
     def pre_social_login(
         self,
@@ -143,8 +141,13 @@ def _allowed_address(request: HttpRequest, data: Claims) -> str:
         return address
     names = sorted({name for one in claims for name in one})
     logger.warning("single_sign_on_refused", reason=reason, setting=setting, claims=names)
-    page = {"title": "No access", "reason": reason}
-    raise ImmediateHttpResponse(render(request, "socialaccount/not_allowed.html", page, status=403))
+    raise _refusal(request, 403, "No access", reason)
+
+
+def _refusal(request: HttpRequest, status: int, title: str, reason: str) -> ImmediateHttpResponse:
+    advice = "If this stays so, ask an administrator: the web server's log has the details."
+    page = {"title": title, "words": f"{reason} {advice}", "back": reverse("account_login")}
+    return ImmediateHttpResponse(render(request, "notice.html", page, status=status))
 
 
 def _is_verified(address: str, claims: list[Claims]) -> bool:

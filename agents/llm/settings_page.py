@@ -51,7 +51,8 @@ def provider(request: ConsoleRequest, identity: int | None = None) -> HttpRespon
             action = "provider.changed" if identity else "provider.created"
             _save(request, form, action, form.cleaned_data["name"])
             return redirect("settings_providers")
-    return show(request, "provider", {"form": form, "row": row, **OPEN_TAB}, "Provider")
+    heading = row.name if row.pk else "New provider"
+    return show(request, "edit", {"form": form, "heading": heading, **OPEN_TAB}, "Provider")
 
 
 @settings_form
@@ -71,8 +72,8 @@ def language_model(
             target = f"{owner.name}/{form.cleaned_data['name']}"
             _save(request, form, action, target)
             return redirect("settings_providers")
-    context = {"form": form, "row": row, "provider": owner, **OPEN_TAB}
-    return show(request, "model", context, "Model")
+    heading = f"{row.name if row.pk else 'New model'} · {owner.name}"
+    return show(request, "edit", {"form": form, "heading": heading, **OPEN_TAB}, "Model")
 
 
 @settings_action

@@ -38,6 +38,11 @@ from diagnostics.web.pages import CHOSEN, ConsoleRequest, user_of
 
 MOST_MEMBERS = 200
 PAGE = "settings_members"
+EXPIRED = {
+    "title": "Invitation expired",
+    "words": "It was used or revoked, or is older than a week. "
+    "Ask a project administrator for a new one.",
+}
 NOT_SENT = "The mail could not be sent. Copy the link below and send it yourself."
 
 
@@ -127,14 +132,14 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show an invitation; a user who is signed in accepts it by POST."""
     pending = find_invitation(token)
     if pending is None:
-        return render(request, "settings/invitation_gone.html", status=404)
+        return render(request, "notice.html", EXPIRED, status=404)
     request.session[IN_SESSION] = token
     user = request.user
     if request.method != "POST" or not user.is_authenticated:
         return render(request, "settings/invitation.html", {"invitation": pending})
     del request.session[IN_SESSION]
     if not accept(pending, user):
-        return render(request, "settings/invitation_gone.html", status=404)
+        return render(request, "notice.html", EXPIRED, status=404)
     request.session[CHOSEN] = pending.project.slug
     messages.success(request, f"You joined {pending.project.name}.")
     return redirect("now")

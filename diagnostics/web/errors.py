@@ -47,7 +47,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = f"Internal error; it is in the log under the id {error_id}."
         return JsonResponse({"detail": detail, "code": "error"}, status=500)
-    context = {"error_id": error_id, "is_unstyled": is_unstyled}
+    context = {"title": "Internal error", "error_id": error_id, "is_unstyled": is_unstyled}
     return _static_page("500.html", 500, context)
 
 
@@ -59,7 +59,11 @@ def report_hang(request: HttpRequest) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return _page(request, "403.html", 403, exception)
+    words = (
+        "Your role is read-only here. A project administrator can change it. If you were invited,"
+        " open the link of the invitation."
+    )
+    return _page(request, 403, "Not allowed", words, exception)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -71,18 +75,29 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
         hint = f"did you mean {path}?" if is_near else "/api/docs/ lists what there is."
         detail = f"There is nothing at this address; {hint}"
         return JsonResponse({"detail": detail, "code": "not_found"}, status=404)
-    return _page(request, "404.html", 404, exception)
+    words = "This page does not exist, or belongs to a project you are not a member of."
+    if request.method == "POST":
+        words = (
+            "What you wanted to change is not there any more: it was deleted or revoked meanwhile,"
+            " perhaps by a second click. Nothing was changed."
+        )
+    return _page(request, 404, "Not found", words, exception)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if request.path_info.startswith(FOR_PROGRAMS):
         detail = "The request is malformed."
         return JsonResponse({"detail": detail, "code": "bad_request"}, status=400)
-    return _page(request, "400.html", 400, exception)
+    words = "The request is malformed. Nothing was changed."
+    return _page(request, 400, "Bad request", words, exception)
 
 
 def too_many(request: HttpRequest) -> HttpResponse:
-    return _page(request, "429.html", 429, None)
+    words = (
+        "Wait 15 minutes and try again. An administrator can lift the limit with"
+        " `manage.py unlock_sign_in`."
+    )
+    return _page(request, 429, "Too many attempts", words)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
@@ -103,7 +118,12 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
         return cast(HttpResponse, match.func(request, *match.args, **match.kwargs))
     error_id = make_id()
     log.warning("form_refused", error_id=error_id, reason=reason)
-    return render(request, "403_csrf.html", {"error_id": error_id}, status=403)
+    words = (
+        "The form was opened before your last sign-in, or cookies are disabled. Nothing was"
+        " changed. Reload the page and submit again."
+    )
+    context = {"title": "Form expired", "words": words, "error_id": error_id}
+    return render(request, "notice.html", context, status=403)
 
 
 def _has_key(request: HttpRequest) -> bool:
@@ -131,7 +151,9 @@ def report_mismatch(
         return JsonResponse({"detail": str(mismatch), "code": mismatch.code}, status=status)
     if request.path_info in (METRICS, READINESS):
         return HttpResponse(f"{mismatch}\n", status=status, content_type="text/plain")
-    return _static_page("400_address.html", status, {"mismatch": mismatch, "error_id": error_id})
+    title = "Address and settings do not match"
+    context = {"title": title, "mismatch": mismatch, "error_id": error_id}
+    return _static_page("400_address.html", status, context)
 
 
 def make_id() -> str:
@@ -152,7 +174,7 @@ def _unavailable(request: HttpRequest, error_id: str) -> HttpResponse:
         answer = HttpResponse(text, status=503, content_type="text/plain")
     else:
         address = request.get_full_path() if request.method == "GET" else ""
-        context = {"error_id": error_id, "asked": address}
+        context = {"title": "Database unavailable", "error_id": error_id, "asked": address}
         answer = _static_page("503.html", 503, context)
     answer["Retry-After"] = str(RETRY_SECONDS)
     answer["Cache-Control"] = "no-store"
@@ -165,9 +187,10 @@ def _static_page(template: str, status: int, context: Mapping[str, object]) -> H
 
 
 def _page(
-    request: HttpRequest, template: str, status: int, cause: Exception | None
+    request: HttpRequest, status: int, title: str, words: str, cause: Exception | None = None
 ) -> HttpResponse:
     error_id = make_id()
     kind = type(cause).__name__ if cause is not None else ""
     log.info("page_refused", error_id=error_id, status=status, cause=kind)
-    return render(request, template, {"error_id": error_id}, status=status)
+    context = {"title": title, "words": words, "error_id": error_id}
+    return render(request, "notice.html", context, status=status)
