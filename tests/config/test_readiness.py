@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -39,6 +42,12 @@ def _asked_inside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
     if request.node.get_closest_marker("django_db") is not None:
         monkeypatch.setattr(readiness, "_start_probe", ask)
+
+
+def test_the_client_of_the_broker_is_loaded_before_the_first_request() -> None:
+    program = "import config.asgi, sys; sys.exit('kombu.transport.redis' not in sys.modules)"
+    env = {**os.environ, "BROKER_URL": "redis://127.0.0.1:1/0"}
+    subprocess.run([sys.executable, "-c", program], env=env, check=True)
 
 
 @pytest.mark.parametrize(

@@ -196,16 +196,27 @@ def children(pid: int) -> set[int]:
     }
 
 
-def test_a_killed_child_of_the_shipped_web_server_is_replaced_beside_its_sibling(
-    server: Server,
-) -> None:
+@contextmanager
+def shipped_web(server: Server) -> Iterator[Web]:
+    """Start the web server of the shipped unit."""
     web_port = free_port()
     env = {**os.environ, "DATABASE_URL": server.url, "BROKER_URL": "memory://"}
     process = subprocess.Popen(
         [sys.executable, *shipped_words(web_port)], cwd=ROOT, env=env, start_new_session=True
     )
-    web = Web(web_port, process)
     try:
+        yield Web(web_port, process)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=10)
+
+
+def test_a_killed_child_of_the_shipped_web_server_is_replaced_beside_its_sibling(
+    server: Server,
+) -> None:
+    with shipped_web(server) as web:
+        process = web.process
         assert eventually(lambda: health(web) == 200, 60)
         assert eventually(lambda: len(children(process.pid)) == 2, 60)
         first, second = sorted(children(process.pid))
@@ -214,7 +225,15 @@ def test_a_killed_child_of_the_shipped_web_server_is_replaced_beside_its_sibling
         assert eventually(lambda: len(children(process.pid) - {first}) == 2, HANGS_SECONDS)
         assert second in children(process.pid)
         assert process.poll() is None
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait(timeout=10)
+
+
+def is_loading(pid: int) -> bool:
+    """Whether a process has a package that only the product loads."""
+    return "css_inline" in Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_a_stop_while_the_workers_of_the_web_server_start_ends_it(server: Server) -> None:
+    with shipped_web(server) as web:
+        assert eventually(lambda: any(map(is_loading, children(web.process.pid))), 60)
+        web.process.send_signal(signal.SIGTERM)
+        assert web.process.wait(timeout=HANGS_SECONDS) == 0
