@@ -36,6 +36,11 @@ OTHER = {
     # Those to come are silences.
     "diagnostics_maintenancewindow",
 }
+FULL_DISK = """#!/bin/sh
+for word; do case $word in --file=*) echo PGDMP > "${word#--file=}";; esac; done
+echo "No space left on device" >&2
+exit 1
+"""
 Upgraded = tuple[str, dict[str, int]]
 # On all of them: pytest-django sorts tests by it, and would upgrade once for each sort.
 pytestmark = pytest.mark.django_db
@@ -218,4 +223,34 @@ def test_nothing_is_upgraded_or_dropped_beside_a_running_server_or_without_a_dum
         broken = tmp_path / "broken.dump"
         broken.write_bytes(b"PGDMP")
         assert upgrade(env, "--back", str(broken)).returncode == 1
+        assert counts(env["NAME"]) == before
+
+
+@pytest.mark.slow
+def test_a_database_of_a_newer_version_is_named_and_left_alone(tmp_path: Path) -> None:
+    with of_0_1_0(tmp_path) as env:
+        with psycopg.connect(url_of(env["NAME"])) as client:
+            client.execute(
+                "INSERT INTO django_migrations (app, name, applied)"
+                " VALUES ('agents', '9999_newer', now())"
+            )
+        before = counts(env["NAME"])
+        done = upgrade(env)
+        assert done.returncode == 1
+        assert "agents.9999_newer" in done.stderr
+        assert counts(env["NAME"]) == before
+
+
+@pytest.mark.slow
+def test_a_dump_that_breaks_off_is_not_kept_and_nothing_is_upgraded(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "pg_dump"
+    program.parent.mkdir()
+    program.write_text(FULL_DISK)
+    program.chmod(0o755)
+    with of_0_1_0(tmp_path) as env:
+        before = counts(env["NAME"])
+        done = upgrade({**env, "PATH": f"{program.parent}:{env['PATH']}"})
+        assert done.returncode == 1
+        assert "No space left" in done.stderr
+        assert list((tmp_path / "dumps").iterdir()) == []
         assert counts(env["NAME"]) == before

@@ -12,6 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from diagnostics.figures import plural
@@ -20,6 +21,7 @@ OTHERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
 )
+APPS = ("diagnostics", "plans", "agents")
 # As a new database has it; the dump holds what is below.
 EMPTY = (
     "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC;"
@@ -50,12 +52,19 @@ class Command(BaseCommand):
 
     def _upgrade(self) -> None:
         executor = MigrationExecutor(connection)
+        if newer := _unknown_migrations(executor.loader):
+            named = ", ".join(newer)
+            raise CommandError(f"the database is of a newer version, with {named}: run that one")
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan:
             folder = Path(settings.CONFIGURATION.data_dir, "dumps")
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             dump = folder / f"before-upgrade-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.dump"
-            _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
+            try:
+                _run("pg_dump", "--format=custom", "--no-owner", f"--file={dump}")
+            except CommandError:
+                dump.unlink(missing_ok=True)
+                raise
             self.stdout.write(f"Dump: {dump}")
             try:
                 call_command("migrate", verbosity=0, interactive=False)
@@ -77,6 +86,15 @@ class Command(BaseCommand):
         connection.close()
         _run("pg_restore", "--no-owner", "--exit-on-error", str(dump))
         self.stdout.write(f"Restored: {dump}")
+
+
+def _unknown_migrations(loader: MigrationLoader) -> list[str]:
+    """Return the applied migrations of our apps that this version does not have."""
+    known = set(loader.disk_migrations).union(
+        *(migration.replaces for migration in loader.disk_migrations.values())
+    )
+    unknown = set(loader.applied_migrations) - known
+    return sorted(f"{app}.{name}" for app, name in unknown if app in APPS)
 
 
 def _run(program: str, *words: str, connects: bool = True) -> None:
