@@ -4,7 +4,7 @@ from typing import Any
 
 import structlog
 from celery.apps.beat import Beat
-from celery.beat import PersistentScheduler, SchedulingError
+from celery.beat import Scheduler, SchedulingError
 from django.conf import settings
 from django.utils.log import configure_logging
 
@@ -19,12 +19,18 @@ class LeanBeat(Beat):
         self.app.finalize()  # type: ignore[union-attr] # always has one
 
 
-class SteadyScheduler(PersistentScheduler):
-    """Celery's scheduler without runs in the future and without spinning.
+class SteadyScheduler(Scheduler):
+    """Celery's scheduler without a file, runs in the future, and spinning.
 
-    Otherwise, after the clock was set back by two hours, nothing would be due for two hours,
-    and not after a restart either: the times of the last runs are in its file.
+    With a file beat ended where the disk was full or the folder was read-only. Without runs in
+    the future, a clock that is set back by two hours does not stop it for two hours.
     """
+
+    def setup_schedule(self) -> None:
+        """Make every task due: it does what is due by its rows, and beat may restart hourly."""
+        super().setup_schedule()
+        for entry in self.schedule.values():
+            entry.last_run_at -= entry.schedule.run_every  # type: ignore[union-attr] # an interval
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Queue what is due; return the seconds to wait."""

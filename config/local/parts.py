@@ -140,10 +140,9 @@ def worker_part(name: str, queues: str, env: Mapping[str, str]) -> LocalProgram:
     )
 
 
-def beat_part(folder: Folder, env: Mapping[str, str]) -> LocalProgram:
-    schedule = str(folder.path / "beat-schedule")
-    arguments = ("-m", "celery", "-A", "config.celery", "beat", "--schedule", schedule)
-    command = python(*arguments, "--pidfile=", end_with=signal.SIGKILL)
+def beat_part(env: Mapping[str, str]) -> LocalProgram:
+    arguments = ("-m", "celery", "-A", "config.celery", "beat", "--pidfile=")
+    command = python(*arguments, end_with=signal.SIGKILL)
     return LocalProgram("beat", command, env, stop=QUICK_STOP)
 
 

@@ -92,7 +92,7 @@ def part_stages(
         parts.web_part(options.port, env),
         parts.worker_part("worker", "plan,steps", env),
         parts.worker_part("upkeep", "fold,notify,report", env),
-        parts.beat_part(folder, env),
+        parts.beat_part(env),
     ]
     return [servers, setup, product]
 

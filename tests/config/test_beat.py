@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -30,9 +29,9 @@ class Noting(SteadyScheduler):
 
 
 @pytest.fixture
-def scheduler(tmp_path: Path) -> Noting:
+def scheduler() -> Noting:
     Noting.sent.clear()
-    return Noting(app, schedule_filename=str(tmp_path / "schedule"))
+    return Noting(app)
 
 
 def shift(scheduler: Noting, by: timedelta) -> None:
@@ -51,19 +50,35 @@ def test_no_task_waits_until_a_clock_that_was_set_back_has_caught_up(scheduler: 
         assert entry.last_run_at <= entry.default_now()
 
 
+def test_every_task_is_due_after_a_start(scheduler: Noting) -> None:
+    while scheduler.tick() == 0:
+        pass
+    assert sorted(scheduler.sent) == sorted(app.conf.beat_schedule)
+
+
 def test_what_is_due_is_queued(scheduler: Noting) -> None:
+    while scheduler.tick() == 0:
+        pass
+    scheduler.sent.clear()
     shift(scheduler, -timedelta(hours=2))
+    scheduler._heap = None
     while scheduler.tick() == 0:
         pass
     assert set(scheduler.sent) == set(app.conf.beat_schedule)
 
 
+def test_beat_needs_no_file_even_if_an_older_unit_names_one() -> None:
+    scheduler = Noting(app, schedule_filename="/proc/schedule")
+    scheduler.tick()
+    scheduler.close()
+
+
 def test_a_task_that_the_broker_does_not_take_is_one_line_with_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nowhere = Failsoft("test", broker="redis+socket:///nonexistent", set_as_current=False)
     nowhere.conf.broker_transport_options = app.conf.broker_transport_options
-    beat = SteadyScheduler(nowhere, schedule_filename=str(tmp_path / "schedule"))
+    beat = SteadyScheduler(nowhere)
     entry = beat.Entry(name="one", task="one", schedule=schedule(1), app=nowhere)
     with capture_logs() as lines:
         beat.apply_entry(entry)

@@ -83,8 +83,7 @@ class Fleet:
 
     def start_beat(self) -> None:
         """Start the clock."""
-        schedule = str(self.folder / "schedule")
-        self._start("beat", *CELERY, "beat", "--schedule", schedule, "--pidfile=")
+        self._start("beat", *CELERY, "beat", "--pidfile=")
 
     def _start(self, name: str, *words: str) -> None:
         self._words[name] = words

@@ -83,11 +83,9 @@ class KeptFleet(Fleet):
             super().end()
 
     def start_beats(self, count: int) -> None:
-        """Start several clocks, each with a schedule of its own."""
+        """Start several clocks."""
         for number in range(count):
-            schedule = str(self.folder / f"schedule{number}")
-            words = ["beat", "--schedule", schedule, "--pidfile="]
-            self._start(f"beat{number}", *CELERY, *words)
+            self._start(f"beat{number}", *CELERY, "beat", "--pidfile=")
 
     def migrate(self) -> None:
         """Make the tables."""
