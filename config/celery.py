@@ -10,17 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from billiard import active_children
-from celery import Celery
-from celery.signals import (
-    setup_logging,
-    task_postrun,
-    task_prerun,
-    task_received,
-    worker_init,
-    worker_process_init,
-    worker_ready,
-    worker_shutting_down,
-)
+from celery import Celery, signals
 from celery.utils.log import get_logger
 from celery.worker import state
 from celery.worker.strategy import default
@@ -137,18 +127,18 @@ class Failsoft(Celery):
 app = Failsoft("failsoft")
 
 
-@setup_logging.connect
+@signals.setup_logging.connect
 def keep_logging(**kwargs: object) -> None:
     """Leave logging as Django configured it: Celery adds no handlers if this signal is received."""
 
 
-@worker_init.connect
+@signals.worker_init.connect
 def prepare_worker(**kwargs: object) -> None:
     """Freeze what is loaded before the pool starts, so that its processes share the memory."""
     freeze_loaded_objects()
 
 
-@worker_process_init.connect
+@signals.worker_process_init.connect
 def prepare_process(**kwargs: object) -> None:
     """Prepare a process that executes tasks: on SIGTERM of the worker it requeues its run.
 
@@ -159,8 +149,8 @@ def prepare_process(**kwargs: object) -> None:
         end_with_starter(signal.SIGKILL)
 
 
-@task_prerun.connect
-@task_postrun.connect
+@signals.task_prerun.connect
+@signals.task_postrun.connect
 def keep_connections(**kwargs: object) -> None:
     """Keep the database connections of a process that work, as between two requests."""
     close_old_connections()
@@ -169,7 +159,7 @@ def keep_connections(**kwargs: object) -> None:
 stall = Stall()
 
 
-@worker_ready.connect
+@signals.worker_ready.connect
 def watch_for_stall(sender: Any, **kwargs: object) -> None:  # noqa: ANN401 - untyped
     """End this worker when it has free slots but does not consume waiting messages."""
     queues = list(sender.app.amqp.queues.consume_from)
@@ -217,13 +207,13 @@ class TickStrategy:
         self._take(message, body, acknowledge, *rest)
 
 
-@task_received.connect
+@signals.task_received.connect
 def record_message(**kwargs: object) -> None:
     """Record that this worker consumes messages."""
     stall.note_message()
 
 
-@worker_shutting_down.connect
+@signals.worker_shutting_down.connect
 def notify_children_of_stop(**kwargs: object) -> None:
     """Signal the child processes that the worker is stopping."""
     for child in active_children():

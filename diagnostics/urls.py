@@ -4,28 +4,9 @@ from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView
 
-from diagnostics.alerting.channel_views import (
-    channel,
-    channel_delete,
-    channel_new,
-    channel_rotate,
-    channel_switch,
-    channel_test,
-    channels,
-    failures_seen,
-    retry_notification,
-)
-from diagnostics.alerting.incident_action_views import (
-    acknowledge_incident,
-    acknowledge_link,
-    act_on_incidents,
-    assign_incident,
-    comment_incident,
-    link_incident,
-    rate_incident,
-    resolve_incident,
-    silence_incident,
-)
+from diagnostics.alerting import channel_views as channels
+from diagnostics.alerting import incident_action_views as actions
+from diagnostics.alerting import rule_views as rules
 from diagnostics.alerting.incident_api import (
     AcknowledgeView,
     CommentView,
@@ -40,16 +21,6 @@ from diagnostics.alerting.rule_api import (
     BackTestView,
     SilencesView,
     SilenceView,
-)
-from diagnostics.alerting.rule_views import (
-    alert_rule,
-    alert_rule_delete,
-    alert_rule_switch,
-    alert_rule_test,
-    alert_rules,
-    silence_create,
-    silence_end,
-    silences,
 )
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
@@ -70,20 +41,8 @@ from diagnostics.ingest.api.rejects import IngestView, RejectsView
 from diagnostics.ingest.views import deploys, ingest, send_test_event
 from diagnostics.mcp.api import McpView
 from diagnostics.metrics import metrics
+from diagnostics.reports import views as reports
 from diagnostics.reports.subscriptions import LinkAction
-from diagnostics.reports.views import (
-    report,
-    report_edit,
-    report_link,
-    report_mail,
-    report_new,
-    report_order,
-    report_preview,
-    report_preview_mail,
-    report_send,
-    report_text,
-    reports,
-)
 from diagnostics.rest.docs import api_docs
 from diagnostics.settings import audit, keys, members, prices, projects
 from diagnostics.settings.account import account, dismiss_notice, sign_out_everywhere, theme
@@ -104,37 +63,45 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", compare_page, name="compare"),
     path("prompts/", prompts, name="prompts"),
     path("incidents/", incidents, name="incidents"),
-    path("incidents/act/", act_on_incidents, name="act_on_incidents"),
+    path("incidents/act/", actions.act_on_incidents, name="act_on_incidents"),
     path("incidents/<int:number>/", incident, name="incident"),
     path("incidents/<int:number>/task/", incident_task, name="incident_task"),
-    path("incidents/<int:number>/acknowledge/", acknowledge_incident, name="acknowledge_incident"),
-    path("incidents/<int:number>/resolve/", resolve_incident, name="resolve_incident"),
-    path("incidents/<int:number>/rate/", rate_incident, name="rate_incident"),
-    path("incidents/<int:number>/comment/", comment_incident, name="comment_incident"),
-    path("incidents/<int:number>/assign/", assign_incident, name="assign_incident"),
-    path("incidents/<int:number>/link/", link_incident, name="link_incident"),
-    path("incidents/<int:number>/silence/", silence_incident, name="silence_incident"),
-    path("acknowledge/<str:token>/", acknowledge_link, name="acknowledge_link"),
+    path(
+        "incidents/<int:number>/acknowledge/",
+        actions.acknowledge_incident,
+        name="acknowledge_incident",
+    ),
+    path("incidents/<int:number>/resolve/", actions.resolve_incident, name="resolve_incident"),
+    path("incidents/<int:number>/rate/", actions.rate_incident, name="rate_incident"),
+    path("incidents/<int:number>/comment/", actions.comment_incident, name="comment_incident"),
+    path("incidents/<int:number>/assign/", actions.assign_incident, name="assign_incident"),
+    path("incidents/<int:number>/link/", actions.link_incident, name="link_incident"),
+    path("incidents/<int:number>/silence/", actions.silence_incident, name="silence_incident"),
+    path("acknowledge/<str:token>/", actions.acknowledge_link, name="acknowledge_link"),
     path("alerts/", RedirectView.as_view(pattern_name="alert_rules")),
-    path("alerts/rules/", alert_rules, name="alert_rules"),
-    path("alerts/rules/new/", alert_rule, name="alert_rule_new"),
-    path("alerts/rules/new/test/", alert_rule_test, name="alert_rule_new_test"),
-    path("alerts/rules/<int:number>/", alert_rule, name="alert_rule"),
-    path("alerts/rules/<int:number>/test/", alert_rule_test, name="alert_rule_test"),
-    path("alerts/rules/<int:number>/switch/", alert_rule_switch, name="alert_rule_switch"),
-    path("alerts/rules/<int:number>/delete/", alert_rule_delete, name="alert_rule_delete"),
-    path("alerts/silences/", silences, name="alert_silences"),
-    path("alerts/silences/new/", silence_create, name="silence_create"),
-    path("alerts/silences/<int:number>/end/", silence_end, name="silence_end"),
-    path("alerts/channels/", channels, name="alert_channels"),
-    path("alerts/channels/new/", channel_new, name="alert_channel_new"),
-    path("alerts/channels/seen/", failures_seen, name="failures_seen"),
-    path("alerts/channels/<int:number>/", channel, name="alert_channel"),
-    path("alerts/channels/<int:number>/test/", channel_test, name="alert_channel_test"),
-    path("alerts/channels/<int:number>/switch/", channel_switch, name="alert_channel_switch"),
-    path("alerts/channels/<int:number>/rotate/", channel_rotate, name="alert_channel_rotate"),
-    path("alerts/channels/<int:number>/delete/", channel_delete, name="alert_channel_delete"),
-    path("alerts/notifications/<int:number>/again/", retry_notification, name="retry_notification"),
+    path("alerts/rules/", rules.alert_rules, name="alert_rules"),
+    path("alerts/rules/new/", rules.alert_rule, name="alert_rule_new"),
+    path("alerts/rules/new/test/", rules.alert_rule_test, name="alert_rule_new_test"),
+    path("alerts/rules/<int:number>/", rules.alert_rule, name="alert_rule"),
+    path("alerts/rules/<int:number>/test/", rules.alert_rule_test, name="alert_rule_test"),
+    path("alerts/rules/<int:number>/switch/", rules.alert_rule_switch, name="alert_rule_switch"),
+    path("alerts/rules/<int:number>/delete/", rules.alert_rule_delete, name="alert_rule_delete"),
+    path("alerts/silences/", rules.silences, name="alert_silences"),
+    path("alerts/silences/new/", rules.silence_create, name="silence_create"),
+    path("alerts/silences/<int:number>/end/", rules.silence_end, name="silence_end"),
+    path("alerts/channels/", channels.channels, name="alert_channels"),
+    path("alerts/channels/new/", channels.new, name="alert_channel_new"),
+    path("alerts/channels/seen/", channels.failures_seen, name="failures_seen"),
+    path("alerts/channels/<int:number>/", channels.channel, name="alert_channel"),
+    path("alerts/channels/<int:number>/test/", channels.test, name="alert_channel_test"),
+    path("alerts/channels/<int:number>/switch/", channels.switch, name="alert_channel_switch"),
+    path("alerts/channels/<int:number>/rotate/", channels.rotate, name="alert_channel_rotate"),
+    path("alerts/channels/<int:number>/delete/", channels.delete, name="alert_channel_delete"),
+    path(
+        "alerts/notifications/<int:number>/again/",
+        channels.retry_notification,
+        name="retry_notification",
+    ),
     path("ingest/", ingest, name="ingest"),
     path("deploys/", deploys, name="deploys"),
     path("ingest/test/", send_test_event, name="send_test_event"),
@@ -211,27 +178,32 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/redaction/", redaction, name="redaction"),
     path("settings/redaction/again/", redact_again, name="redact_again"),
     path("settings/redaction/<int:identity>/switch/", switch_rule, name="switch_rule"),
-    path("reports/", reports, name="reports"),
-    path("reports/new/", report_new, name="report_new"),
-    path("reports/<int:number>/", report, name="report"),
-    path("reports/<int:number>.txt", report_text, name="report_text"),
-    path("reports/<int:number>/mail/", report_mail, name="report_mail"),
-    path("reports/subscriptions/<int:number>/", report_edit, name="report_edit"),
-    path("reports/subscriptions/<int:number>/order/", report_order, name="report_order"),
-    path("reports/subscriptions/<int:number>/preview/", report_preview, name="report_preview"),
+    path("reports/", reports.reports, name="reports"),
+    path("reports/new/", reports.report_new, name="report_new"),
+    path("reports/<int:number>/", reports.report, name="report"),
+    path("reports/<int:number>.txt", reports.report_text, name="report_text"),
+    path("reports/<int:number>/mail/", reports.report_mail, name="report_mail"),
+    path("reports/subscriptions/<int:number>/", reports.report_edit, name="report_edit"),
+    path("reports/subscriptions/<int:number>/order/", reports.report_order, name="report_order"),
+    path(
+        "reports/subscriptions/<int:number>/preview/", reports.report_preview, name="report_preview"
+    ),
     path(
         "reports/subscriptions/<int:number>/preview/mail/",
-        report_preview_mail,
+        reports.report_preview_mail,
         name="report_preview_mail",
     ),
-    path("reports/subscriptions/<int:number>/send/", report_send, name="report_send"),
+    path("reports/subscriptions/<int:number>/send/", reports.report_send, name="report_send"),
     path(
         "reports/unsubscribe/<str:token>/",
-        report_link,
+        reports.report_link,
         {"order": LinkAction.UNSUBSCRIBE},
         name="report_unsubscribe",
     ),
     path(
-        "reports/pause/<str:token>/", report_link, {"order": LinkAction.PAUSE}, name="report_pause"
+        "reports/pause/<str:token>/",
+        reports.report_link,
+        {"order": LinkAction.PAUSE},
+        name="report_pause",
     ),
 ]

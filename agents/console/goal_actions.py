@@ -18,18 +18,12 @@ from agents.actions.applying import (
 )
 from agents.console.goal_forms import AnswerForm, GoalForm
 from agents.console.run_page import show_run
+from agents.goals import submission
 from agents.goals.api import GoalsView
 from agents.goals.claims import stops_of
 from agents.goals.models import Goal
 from agents.goals.records import goal_path
 from agents.goals.requests import RequestRefusedError
-from agents.goals.submission import (
-    AlreadyEndedError,
-    NotWaitingError,
-    answer_goal,
-    cancel_goal,
-    submit_goal,
-)
 from agents.llm.forms import enabled_models
 from diagnostics.accounts.audit_log import note, noting
 from diagnostics.console.exports import stream_list
@@ -50,8 +44,8 @@ def cancel(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
     goal = _mine(request, goal_id)
     try:
         with noting(goal.project_id, request.user, "goal.cancelled", goal.correlation_id):
-            cancel_goal(goal)
-    except AlreadyEndedError:
+            submission.cancel_goal(goal)
+    except submission.AlreadyEndedError:
         messages.info(request, "The goal had already ended.")
     return redirect(goal_path(goal))
 
@@ -65,8 +59,8 @@ def answer(request: ConsoleRequest, goal_id: UUID) -> HttpResponse:
         return show_run(request, goal.correlation_id, goal, form)
     try:
         with noting(goal.project_id, request.user, "goal.answered", goal.correlation_id):
-            answer_goal(goal, form.order(), read_number(request.POST.get("cycle")))
-    except NotWaitingError:
+            submission.answer_goal(goal, form.order(), read_number(request.POST.get("cycle")))
+    except submission.NotWaitingError:
         messages.info(request, "The goal no longer waits for this answer.")
     return redirect(goal_path(goal))
 
@@ -102,7 +96,7 @@ def goal_new(request: ConsoleRequest) -> HttpResponse:
         try:
             key = form.idempotency_key()
             with transaction.atomic():
-                goal = submit_goal(request.project.pk, form.order(), key, source=SOURCE)
+                goal = submission.submit_goal(request.project.pk, form.order(), key, source=SOURCE)
                 note(goal.project_id, request.user, "goal.submitted", goal.correlation_id)
             return redirect(goal_path(goal))
         except RequestRefusedError as error:

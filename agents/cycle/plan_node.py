@@ -32,18 +32,10 @@ from agents.cycle.attempt_rows import (
 from agents.cycle.planner_input import fill_plan, request_of
 from agents.cycle.walk import STUB, Walk, record_attempts
 from agents.fix_patterns.store import learn
+from agents.goals import policies
 from agents.goals.claims import RENEW_SECONDS, GoalClaim
 from agents.goals.events import model_name, provider_name
 from agents.goals.models import Attempt, Goal
-from agents.goals.policies import (
-    budget_of,
-    can_wait,
-    is_time_over,
-    policy_of,
-    schema_for,
-    spent_by,
-    was_put_off,
-)
 from agents.goals.records import feedback_of
 from agents.goals.state import (
     NODES,
@@ -106,7 +98,7 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
     goal, node = claim.goal, NODES[request.schema]
     guard = Guard.of(goal.project_id, provider_name(goal) or "", model_name(goal) or "", node)
     shell = _Shell(claim, request, guard, AttemptRows(claim, node))
-    steps = attempts(shell.limit(policy_of(goal, request)))
+    steps = attempts(shell.limit(policies.policy_of(goal, request)))
     attempt = next(steps)
     while True:
         try:
@@ -144,8 +136,8 @@ class _Shell:
     def _stop(self) -> Result | None:
         if self.claim.is_cancelled():
             return Halted(HaltReason.CANCELLED)
-        spent = spent_dimension(budget_of(self.goal), spent_by(self.goal))
-        if spent == "seconds" and was_put_off(self.goal) and not self.guard.calls:
+        spent = spent_dimension(policies.budget_of(self.goal), policies.spent_by(self.goal))
+        if spent == "seconds" and policies.was_put_off(self.goal) and not self.guard.calls:
             # The time was spent waiting for a breaker: that is the reason, not the budget.
             return CallFailed(CallErrorType.CIRCUIT_OPEN)
         if spent:
@@ -190,7 +182,7 @@ class _Shell:
         It is made again then, as the transport repeats it after short waits.
         """
         wait = error.wait_seconds if error else None
-        if error is None or wait is None or not can_wait(self.goal, wait):
+        if error is None or wait is None or not policies.can_wait(self.goal, wait):
             return None
         logger.warning(
             "call_postponed",
@@ -227,7 +219,9 @@ class _Shell:
                 prompt,
                 self.guard,
                 schema_name=self.request.schema.value,
-                json_schema={} if is_native else schema_for(model, self.request.schema, tools),
+                json_schema={}
+                if is_native
+                else policies.schema_for(model, self.request.schema, tools),
                 tools=tools if is_native else (),
                 streaming=model.streaming,
             )
@@ -272,7 +266,7 @@ def plan(walk: Walk) -> None:
     if goal.plan_source == GIVEN:
         if walk.claim.is_cancelled():
             walk.cancel()
-        elif is_time_over(goal):
+        elif policies.is_time_over(goal):
             _stop(walk, OUT_OF_BUDGET)
         else:
             submitted = working_store.get(goal, "plan")
@@ -296,7 +290,7 @@ def plan(walk: Walk) -> None:
 
 def _stop(walk: Walk, reason: str) -> None:
     is_spent = reason == OUT_OF_BUDGET
-    spent = spent_dimension(budget_of(walk.goal), spent_by(walk.goal))
+    spent = spent_dimension(policies.budget_of(walk.goal), policies.spent_by(walk.goal))
     walk.state = walk.state.stopped(reason, spent if is_spent else None)
 
 
@@ -308,7 +302,7 @@ def put_off(
     The delay is up to a quarter longer, so that goals do not all return at once.
     """
     spread = 1 + JITTER_SHARE * _random.random()
-    if not can_wait(walk.goal, wait_seconds):
+    if not policies.can_wait(walk.goal, wait_seconds):
         return False
     pause = timedelta(seconds=max(wait_seconds, SHORTEST_SECONDS) * spread)
     evaluation = {"reason": reason, "retry_at": (clock.now() + pause).isoformat()}

@@ -12,20 +12,10 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agents.goals import records
 from agents.goals.bodies import RefusedGoal, read_body, refusing
 from agents.goals.events import STATE_OF
 from agents.goals.models import Attempt, Goal
-from agents.goals.records import (
-    GoalResource,
-    GoalSummary,
-    QueuedGoal,
-    find_goal,
-    goal_path,
-    goal_record,
-    goal_summary,
-    goals_of,
-    page_of,
-)
 from agents.goals.requests import AnswerRequest, GoalRequest
 from agents.goals.submission import answer_goal, cancel_goal, submit_goal
 from diagnostics import clock
@@ -120,14 +110,16 @@ FILTERS = [
     *(OpenApiParameter(name, str, enum=values) for name, values in CHOICES.items()),
     *EVENT_PARAMETERS,
 ]
-COLUMNS = list(GoalSummary.model_fields)
+COLUMNS = list(records.GoalSummary.model_fields)
 
 
 class GoalsView(ListView):
     required_scopes = {"POST": Scope.ADMIN, "GET": Scope.READ}
     most_streamed = 1_000_000
 
-    @extend_schema(parameters=[KEY], request=GoalRequest, responses={202: QueuedGoal, **REFUSALS})
+    @extend_schema(
+        parameters=[KEY], request=GoalRequest, responses={202: records.QueuedGoal, **REFUSALS}
+    )
     def post(self, request: Request) -> Response:
         """Queue a goal; a repeated Idempotency-Key returns the same goal."""
         with refusing():
@@ -136,7 +128,7 @@ class GoalsView(ListView):
             )
         return Response(_describe_queued(goal), status=status.HTTP_202_ACCEPTED)
 
-    @extend_schema(parameters=FILTERS, responses={200: Paged[GoalSummary], **EXPORTS})
+    @extend_schema(parameters=FILTERS, responses={200: Paged[records.GoalSummary], **EXPORTS})
     def get(self, request: Request) -> HttpResponseBase:
         """List goals, newest first; all of them unless a time range is given."""
         params = request.query_params.dict()
@@ -144,12 +136,14 @@ class GoalsView(ListView):
         since, until = selection.begin, selection.end
         if "range" in params:
             since, until = selection.window(clock.now())
-        goals = narrow_goals(goals_of(project_of(request).pk), selection, since, until)
+        goals = narrow_goals(records.goals_of(project_of(request).pk), selection, since, until)
         matching = goals.filter(**choices)
 
         def read_page(limit: int, cursor: str | None) -> Page:
-            goals, after = page_of(matching, limit, read_key(cursor, UUID) if cursor else None)
-            return [goal_summary(goal) for goal in goals], after
+            goals, after = records.page_of(
+                matching, limit, read_key(cursor, UUID) if cursor else None
+            )
+            return [records.goal_summary(goal) for goal in goals], after
 
         return self.answer_list(request, COLUMNS, read_page)
 
@@ -157,17 +151,17 @@ class GoalsView(ListView):
 class GoalView(KeyedView):
     required_scopes = {"GET": Scope.READ}
 
-    @extend_schema(responses={200: GoalResource, 404: ProblemResource})
+    @extend_schema(responses={200: records.GoalResource, 404: ProblemResource})
     def get(self, request: Request, reference: str) -> Response:
         """Show a goal by its correlation id."""
-        return Response(goal_record(_find(request, reference)))
+        return Response(records.goal_record(_find(request, reference)))
 
 
 class AnswerView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        request=AnswerRequest, responses={202: QueuedGoal, 404: ProblemResource, **REFUSALS}
+        request=AnswerRequest, responses={202: records.QueuedGoal, 404: ProblemResource, **REFUSALS}
     )
     def post(self, request: Request, reference: str) -> Response:
         """Answer a waiting goal, which then continues; a secret only as a reference."""
@@ -182,7 +176,7 @@ class CancelView(KeyedView):
     required_scopes = {"POST": Scope.ADMIN}
 
     @extend_schema(
-        request=None, responses={202: QueuedGoal, 404: ProblemResource, 409: RefusedGoal}
+        request=None, responses={202: records.QueuedGoal, 404: ProblemResource, 409: RefusedGoal}
     )
     def post(self, request: Request, reference: str) -> Response:
         """Cancel a goal; 409 if it has ended already."""
@@ -194,11 +188,11 @@ class CancelView(KeyedView):
 
 
 def _find(request: Request, reference: str) -> Goal:
-    goal = find_goal(project_of(request).pk, reference)
+    goal = records.find_goal(project_of(request).pk, reference)
     if goal is None:
         raise Http404
     return goal
 
 
 def _describe_queued(goal: Goal) -> dict[str, Any]:
-    return QueuedGoal.dump({**vars(goal), "url": goal_path(goal)})
+    return records.QueuedGoal.dump({**vars(goal), "url": records.goal_path(goal)})

@@ -9,19 +9,8 @@ from uuid import UUID
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from agents.lab import samples
 from agents.lab.parse_lab import ParseTarget, Reading, Settings, read_answer
-from agents.lab.samples import (
-    NONE,
-    PASTED,
-    UnknownTargetError,
-    describe_refusal,
-    event_of,
-    find_target,
-    key_for,
-    read_pasted,
-    replay_group,
-    targets_of,
-)
 from diagnostics import clock
 from diagnostics.failures.counts import read_question
 from diagnostics.failures.excerpt import Piece, mark_line
@@ -117,10 +106,10 @@ class LabForm:
 
     text: str = ""
     finish_reason: str = ""
-    schema: str = NONE
+    schema: str = samples.NONE
     pasted: str = ""
     settings: Settings = field(default_factory=Settings)
-    other_schema: str = NONE
+    other_schema: str = samples.NONE
     other: Settings | None = None
 
 
@@ -135,8 +124,8 @@ def lab(request: ConsoleRequest) -> HttpResponse:
             if form.other is not None:
                 pairs.append((form.other_schema, form.other))
             readings = [_reading_context(request.project.pk, form, text, *pair) for pair in pairs]
-        except (SchemaFaultError, UnknownTargetError) as error:
-            fault = describe_refusal(error)
+        except (SchemaFaultError, samples.UnknownTargetError) as error:
+            fault = samples.describe_refusal(error)
     context = {
         "asked": form,
         "echo": text if len(text.encode()) <= ECHOED_BYTES else "",
@@ -144,7 +133,7 @@ def lab(request: ConsoleRequest) -> HttpResponse:
         "masked": kinds,
         "fault": fault,
         "shown": readings,
-        "targets": targets_of(request.project.pk),
+        "targets": samples.targets_of(request.project.pk),
         "finish_reasons": FINISH_REASONS,
         "section": "lab",
     }
@@ -166,10 +155,10 @@ def _read_form(request: ConsoleRequest) -> LabForm:
     return LabForm(
         text=data.get("text", "").replace("\r\n", "\n"),
         finish_reason=data.get("finish_reason", "")[:LONGEST_KEY],
-        schema=data.get("schema", NONE)[:LONGEST_KEY],
+        schema=data.get("schema", samples.NONE)[:LONGEST_KEY],
         pasted=data.get("pasted", ""),
         settings=_settings(data),
-        other_schema=data.get("schema_b", NONE)[:LONGEST_KEY],
+        other_schema=data.get("schema_b", samples.NONE)[:LONGEST_KEY],
         other=_settings(data, "_b") if is_compared else None,
     )
 
@@ -183,13 +172,13 @@ def _of_event(request: ConsoleRequest) -> LabForm:
     if not event_id:
         return LabForm()
     try:
-        sample = event_of(request.project.pk, str(UUID(event_id)))
+        sample = samples.event_of(request.project.pk, str(UUID(event_id)))
     except ValueError as error:
         raise Http404 from error
     if sample is None:
         raise Http404
     event, payload = sample
-    key = key_for(request.project.pk, event.schema, event.node)
+    key = samples.key_for(request.project.pk, event.schema, event.node)
     text, finish_reason = payload.raw_output_preview or "", event.finish_reason or ""
     return LabForm(text, finish_reason, schema=key, other_schema=key)
 
@@ -210,7 +199,9 @@ def _reading_context(
 
 
 def _target(project_id: int, key: str, pasted: str) -> ParseTarget:
-    return find_target(project_id, key, read_pasted(pasted) if key == PASTED else None)
+    return samples.find_target(
+        project_id, key, samples.read_pasted(pasted) if key == samples.PASTED else None
+    )
 
 
 def _notes(reading: Reading) -> list[Note]:
@@ -237,16 +228,16 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
     selection = read_filters(request)
     question, notice = read_question(selection, clock.now())
     data = request.POST if request.method == "POST" else request.GET
-    key = data.get("target") or key_for(request.project.pk, group.schema, group.node)
+    key = data.get("target") or samples.key_for(request.project.pk, group.schema, group.node)
     # Both are on until the form was submitted.
     settings = _settings(data) if data.get("asked") == "1" else Settings()
     result, fault = None, ""
     try:
         target = _target(request.project.pk, key, request.POST.get("pasted", ""))
         window = (question.begin, question.end)
-        result = replay_group(group, *window, target, settings, selection)
-    except (SchemaFaultError, UnknownTargetError) as error:
-        fault = describe_refusal(error)
+        result = samples.replay_group(group, *window, target, settings, selection)
+    except (SchemaFaultError, samples.UnknownTargetError) as error:
+        fault = samples.describe_refusal(error)
     context = {
         **filter_frame(request, selection, export=None, kept=KEPT),
         "group": group,
@@ -255,7 +246,7 @@ def replay(request: ConsoleRequest, group_id: int) -> HttpResponse:
         "key": key[:LONGEST_KEY],
         "settings": settings,
         "pasted": data.get("pasted", ""),
-        "targets": targets_of(request.project.pk),
+        "targets": samples.targets_of(request.project.pk),
         "replay": result,
         "rows": result.rows[:SHOWN_ROWS] if result else [],
         "left_out": max(len(result.rows) - SHOWN_ROWS, 0) if result else 0,

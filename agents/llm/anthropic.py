@@ -8,15 +8,9 @@ from typing import Any
 
 import anthropic
 
+from agents.llm import transport
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import (
-    connect,
-    read_arguments,
-    seconds_until,
-    send_forced,
-    translate_fault,
-)
 from failsoft.actions.decoding import wrap_call
 from failsoft.actions.streaming import assemble_anthropic
 from failsoft.retry.policy import OutputMode
@@ -39,14 +33,14 @@ class AnthropicProvider:
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=connect(anthropic, self, allows_private),
+            http_client=transport.connect(anthropic, self, allows_private),
         )
 
     def complete(self, request: CompletionRequest) -> Completion:
         try:
             return self._stream(request) if request.streaming else self._ask(request)
         except anthropic.AnthropicError as error:
-            raise translate_fault(anthropic, error) from error
+            raise transport.translate_fault(anthropic, error) from error
         except (AttributeError, IndexError, TypeError, ValueError) as error:
             raise RefusedCallError("the response is not a message") from error
 
@@ -56,9 +50,11 @@ class AnthropicProvider:
         with ExitStack() as stack:
 
             def send(body: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's own
-                return stack.enter_context(create(**body, timeout=seconds_until(deadline)))
+                return stack.enter_context(
+                    create(**body, timeout=transport.seconds_until(deadline))
+                )
 
-            answer = send_forced(anthropic, send, _parameters(request), AUTO)
+            answer = transport.send_forced(anthropic, send, _parameters(request), AUTO)
             read_whole(answer.http_response, deadline)
             return _read(answer.parse(), native=bool(request.tools))
 
@@ -66,10 +62,10 @@ class AnthropicProvider:
         deadline = time.monotonic() + request.timeout_seconds
 
         def send(body: dict[str, Any]) -> Any:  # noqa: ANN401 - the SDK's own
-            timeout = seconds_until(deadline)
+            timeout = transport.seconds_until(deadline)
             return self._client.messages.create(**body, stream=True, timeout=timeout)
 
-        stream = send_forced(anthropic, send, _parameters(request), AUTO)
+        stream = transport.send_forced(anthropic, send, _parameters(request), AUTO)
         pieces = read_pieces(stream, anthropic, deadline)
         assembled = _assemble(pieces.items, native=bool(request.tools))
         return whole_or_cut(assembled, pieces)
@@ -124,7 +120,7 @@ def _assemble(events: Sequence[dict[str, Any]], *, native: bool) -> Completion:
     reasons = [delta["stop_reason"] for delta in deltas if delta.get("stop_reason")]
     reason = reasons[-1] if reasons else None
     return Completion(
-        text=read_arguments(used[0]) if used and not native else "".join(texts),
+        text=transport.read_arguments(used[0]) if used and not native else "".join(texts),
         finish_reason=FINISH_REASONS.get(reason, reason) if reason else None,
         input_tokens=usage.get("input_tokens"),
         output_tokens=usage.get("output_tokens"),

@@ -12,18 +12,9 @@ from typing import Any
 import httpx2
 import openai
 
+from agents.llm import transport
 from agents.llm.provider import Completion, CompletionRequest, RefusedCallError
 from agents.llm.streams import read_address, read_pieces, read_whole, whole_or_cut
-from agents.llm.transport import (
-    connect,
-    error_in,
-    read_arguments,
-    seconds_until,
-    send_forced,
-    translate_error,
-    translate_fault,
-    with_reason,
-)
 from failsoft.actions.streaming import assemble_openai
 from failsoft.retry.policy import OutputMode
 
@@ -53,7 +44,7 @@ class OpenAIProvider:
             api_key=api_key or "none",
             base_url=read_address(base_url),
             max_retries=0,
-            http_client=connect(openai, self, allows_private),
+            http_client=transport.connect(openai, self, allows_private),
         )
         is_own = not base_url or f".{httpx2.URL(base_url).host}".endswith(OWN_HOSTS)
         self._token_limit = "max_completion_tokens" if is_own else "max_tokens"
@@ -64,7 +55,7 @@ class OpenAIProvider:
         except openai.OpenAIError as error:
             if answer := _rejected_answer(error):
                 return answer
-            raise translate_fault(openai, error) from error
+            raise transport.translate_fault(openai, error) from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise RefusedCallError("the response is not a chat completion") from error
 
@@ -89,14 +80,14 @@ class OpenAIProvider:
     ) -> openai.Stream[object]:
         limit = {self._token_limit: request.max_output_tokens}
         body = _parameters(request) | limit | options
-        return send_forced(openai, partial(self._post, deadline), body, "auto")
+        return transport.send_forced(openai, partial(self._post, deadline), body, "auto")
 
     def _post(self, deadline: float, body: Mapping[str, Any]) -> openai.Stream[object]:
         return self._client.post(
             PATH,
             body=body,
             cast_to=object,
-            options={"timeout": seconds_until(deadline)},
+            options={"timeout": transport.seconds_until(deadline)},
             stream=True,
             stream_cls=openai.Stream[object],
         )
@@ -117,7 +108,7 @@ def _rejected_answer(error: openai.OpenAIError) -> Completion | None:
 
     Groq reports it as a fault of the request. It is an invalid answer like any other.
     """
-    body = error_in(error.body if isinstance(error, openai.APIError) else None)
+    body = transport.error_in(error.body if isinstance(error, openai.APIError) else None)
     text = body.get(REJECTED_ANSWER)
     if not isinstance(text, str):
         return None
@@ -129,9 +120,9 @@ def _checked(envelopes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     choices = [choice for part in envelopes for choice in part.get("choices") or ()]
     for part in (*envelopes, *choices):
         if error := part.get("error"):
-            raise translate_error("the answer is an error", {"error": error})
-        if not choices and with_reason("", part):
-            raise translate_error("the answer is an error", part)
+            raise transport.translate_error("the answer is an error", {"error": error})
+        if not choices and transport.with_reason("", part):
+            raise transport.translate_error("the answer is an error", part)
     return choices
 
 
@@ -180,7 +171,7 @@ def _complete(
     calls = tuple(tool_calls) if isinstance(tool_calls, list | tuple) else (tool_calls,)
     refusal, text = message.get("refusal"), _text_of(message.get("content"))
     if calls and not request.tools:
-        text = read_arguments(calls[0])
+        text = transport.read_arguments(calls[0])
     # A forced call is the answer itself; any other is the model's choice.
     is_forced = request.output_mode is OutputMode.TOOLS and not request.tools
     reason = choice.get("finish_reason")

@@ -26,17 +26,8 @@ from tempfile import TemporaryDirectory
 
 from agents.goals.models import Goal
 from bench.database import say
+from bench.ingest import peers
 from bench.ingest.measuring import post_all, when_quiet
-from bench.ingest.peers import (
-    PHOENIX,
-    SENTRY_KEY,
-    install,
-    manage_bugsink,
-    start_bugsink,
-    start_phoenix,
-    to_envelope,
-    to_spans,
-)
 from bench.ingest.workload import Workload
 from bench.pages.__main__ import filling_of
 from bench.pages.copying import copy_bugsink, copy_phoenix
@@ -135,18 +126,18 @@ def _ours(served: Served) -> Iterator[Asked]:
 def _bugsink(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
     folder, port = home / "bugsink", free_port()
     folder.mkdir()
-    group, project = start_bugsink(port, folder, stack)
+    group, project = peers.start_bugsink(port, folder, stack)
     failures = (e for e in Workload().batch(3 * SENT) if "raw_output_preview" in e)
-    bodies = [to_envelope(event) for event, _ in zip(failures, range(SENT), strict=False)]
+    bodies = [peers.to_envelope(event) for event, _ in zip(failures, range(SENT), strict=False)]
     headers = {
         "Content-Type": "application/x-sentry-envelope",
         "Content-Encoding": "gzip",
-        "X-Sentry-Auth": f"Sentry sentry_version=7, sentry_key={SENTRY_KEY}",
+        "X-Sentry-Auth": f"Sentry sentry_version=7, sentry_key={peers.SENTRY_KEY}",
     }
     post_all(port, f"/api/{project}/envelope/", bodies, headers)
     when_quiet([group])
     issue, count = copy_bugsink(folder / "db.sqlite3", events, DAYS)
-    cookie = manage_bugsink(folder, "shell", "-c", SIGN_IN).split()[-1]
+    cookie = peers.manage_bugsink(folder, "shell", "-c", SIGN_IN).split()[-1]
     say(f"bugsink: {count:,} events")
     signed = {"Cookie": cookie, "Host": f"127.0.0.1:{port}"}
     for name, path in (
@@ -159,9 +150,9 @@ def _bugsink(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
 def _phoenix(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
     folder, port = home / "phoenix", free_port()
     folder.mkdir()
-    group = start_phoenix(port, folder, stack)
+    group = peers.start_phoenix(port, folder, stack)
     headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
-    post_all(port, "/v1/traces", [to_spans(Workload().batch(SENT))], headers)
+    post_all(port, "/v1/traces", [peers.to_spans(Workload().batch(SENT))], headers)
     when_quiet([group])
     trace, count = copy_phoenix(folder / "phoenix.db", events, DAYS)
     say(f"phoenix: {count:,} spans")
@@ -180,7 +171,7 @@ def _phoenix(events: int, home: Path, stack: ExitStack) -> Iterator[Asked]:
 
 def _queries(names: Sequence[str]) -> dict[str, str]:
     """Read the queries that Phoenix's pages send from its scripts."""
-    home = install(PHOENIX).parent / "lib"
+    home = peers.install(peers.PHOENIX).parent / "lib"
     found: dict[str, str] = {}
     for script in home.glob("python*/site-packages/phoenix/server/static/assets/*.js"):
         text = script.read_text(encoding="utf-8", errors="replace")

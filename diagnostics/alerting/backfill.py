@@ -11,6 +11,7 @@ from itertools import groupby
 from django.db import transaction
 
 from diagnostics import clock
+from diagnostics.alerting import saved_states
 from diagnostics.alerting.backtests import pasts_of, walk
 from diagnostics.alerting.counts import MINUTE, freeze, known_series, lock_alerts
 from diagnostics.alerting.evaluator import claim, refresh_verdicts
@@ -19,15 +20,6 @@ from diagnostics.alerting.incident_rows import clear_slices, raise_slices
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertSlot, AlertState, Evaluation
 from diagnostics.alerting.rules import RuleDefinition
-from diagnostics.alerting.saved_states import (
-    SliceEvaluation,
-    ensure_standard_rules,
-    rules_of,
-    save_evaluations,
-    save_new,
-    save_states,
-    standing_of,
-)
 from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, StateChange, held, time_of
@@ -51,21 +43,21 @@ def backfill(project_id: int, since: datetime, until: datetime) -> int:
     Slices that are known already keep how they stand.
     """
     fold()
-    ensure_standard_rules()
+    saved_states.ensure_standard_rules()
     now = clock.now()
     with transaction.atomic():
         lock_alerts(project_id)
         judge_series(project_id, floor(now, MINUTE))
         before = _backfilled(project_id)
-        happened: list[SliceEvaluation] = []
-        for rule in rules_of(project_id):
+        happened: list[saved_states.SliceEvaluation] = []
+        for rule in saved_states.rules_of(project_id):
             for steps in _walk(project_id, rule, since, until, now):
                 last = steps[-1]
                 last.last_data_at = time_of(last.at)
-                save_new([last])
-                save_states([last])
+                saved_states.save_new([last])
+                saved_states.save_states([last])
                 known = (step for step in steps if step.result.said is not DetectorSignal.NO_DATA)
-                save_evaluations(known, is_past=True)
+                saved_states.save_evaluations(known, is_past=True)
                 happened += [step for step in steps if step.happened]
         _replay(project_id, happened, now)
         # What is still open says what all other places say at the end of the stretch.
@@ -101,7 +93,7 @@ def _backfilled(project_id: int) -> int:
 
 def _walk(
     project_id: int, rule: RuleDefinition, since: datetime, until: datetime, now: datetime
-) -> Iterator[Sequence[SliceEvaluation]]:
+) -> Iterator[Sequence[saved_states.SliceEvaluation]]:
     try:
         pasts = pasts_of(project_id, rule, since, until, now)
     except UntestableError:
@@ -114,7 +106,7 @@ def _walk(
             yield steps
 
 
-def _replay(project_id: int, happened: list[SliceEvaluation], now: datetime) -> None:
+def _replay(project_id: int, happened: list[saved_states.SliceEvaluation], now: datetime) -> None:
     happened.sort(key=lambda step: step.at)
     for seconds, together in groupby(happened, key=lambda step: step.at):
         changed, at = list(together), time_of(seconds)
@@ -137,26 +129,28 @@ def import_as_seen(project_id: int, since: datetime) -> None:
     or a day has passed. One that was about to fire before is left to the next evaluation.
     """
     lock_alerts(project_id)
-    ensure_standard_rules()
+    saved_states.ensure_standard_rules()
     slot = floor(clock.now(), MINUTE)
     AlertSlot.objects.filter(project_id=project_id, slot__gt=slot).delete()
     claim(project_id, slot)
     freeze(project_id, floor(since, MINUTE) - LATE, slot + MINUTE - LATE)
     judge_series(project_id, slot)
     judged = results_of(project_id, slot)
-    seen = evaluate_slices(project_id, rules_of(project_id), slot, judged, is_complete=True)
+    seen = evaluate_slices(
+        project_id, saved_states.rules_of(project_id), slot, judged, is_complete=True
+    )
     imported = [evaluation for evaluation in seen if _is_of_import(evaluation)]
     for evaluation in imported:
         if evaluation.result.said is DetectorSignal.FIRES:
             evaluation.standing = held(evaluation.at)
-    save_new(imported)
-    save_states(imported)
+    saved_states.save_new(imported)
+    saved_states.save_states(imported)
 
 
-def _is_of_import(evaluation: SliceEvaluation) -> bool:
+def _is_of_import(evaluation: saved_states.SliceEvaluation) -> bool:
     """Whether it is new, or fires though it was not about to."""
     if not evaluation.row.pk:
         return True
-    before = standing_of(evaluation.row).state
+    before = saved_states.standing_of(evaluation.row).state
     is_open = before in ON or before is AlertPhase.PENDING
     return evaluation.result.said is DetectorSignal.FIRES and not is_open

@@ -213,7 +213,7 @@ def channels(request: ConsoleRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("webhook", "chat")
 @member_view
-def channel_new(request: ConsoleRequest) -> HttpResponse:
+def new(request: ConsoleRequest) -> HttpResponse:
     require_administrator(request)
     row = Channel(project=request.project, zone=reader_zone(request) or "UTC")
     form = ChannelForm(request.POST or None, instance=row)
@@ -250,7 +250,7 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 @member_action
-def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
+def test(request: ConsoleRequest, number: int) -> HttpResponse:
     """Send a test through the worker; the log tells what was answered."""
     row = find_channel(request, number)
     require_administrator(request)
@@ -268,7 +268,7 @@ def channel_test(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 @member_action
-def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
+def switch(request: ConsoleRequest, number: int) -> HttpResponse:
     """Enable or disable a channel; what is queued stays."""
     row = find_channel(request, number)
     require_administrator(request)
@@ -282,7 +282,7 @@ def channel_switch(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 @member_action
-def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
+def rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     """Make a new secret, shown on this page only; the one before signs for a day."""
     row = find_channel(request, number)
     require_administrator(request)
@@ -299,7 +299,7 @@ def channel_rotate(request: ConsoleRequest, number: int) -> HttpResponse:
 
 
 @member_action
-def channel_delete(request: ConsoleRequest, number: int) -> HttpResponse:
+def delete(request: ConsoleRequest, number: int) -> HttpResponse:
     row = find_channel(request, number)
     require_administrator(request)
     with transaction.atomic():

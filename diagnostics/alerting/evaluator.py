@@ -12,18 +12,12 @@ from django.db import transaction
 from django.db.models import Max
 
 from diagnostics import clock
+from diagnostics.alerting import saved_states
 from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, freeze, try_lock_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
 from diagnostics.alerting.rule_models import AlertSlot
-from diagnostics.alerting.saved_states import (
-    ensure_standard_rules,
-    rules_of,
-    save_evaluations,
-    save_new,
-    save_states,
-)
 from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
@@ -48,7 +42,7 @@ def evaluate(now: datetime | None = None) -> int:
     Any number may run at once. No project delays another for longer than its deadlines, and
     the heartbeat tells until when every project had its turns.
     """
-    ensure_standard_rules()
+    saved_states.ensure_standard_rules()
     outcome = give_turns(PARTS, now or clock.now(), RUN_SECONDS)
     Heartbeat.note(all_turns_until(), EVALUATOR)
     return outcome
@@ -110,10 +104,12 @@ def evaluate_slot(project_id: int, slot: datetime, now: datetime) -> bool | None
         since = max(last + MINUTE - LATE, since)
     freeze(project_id, since, slot + MINUTE - LATE)
     judge_series(project_id, slot)
-    seen = evaluate_slices(project_id, rules_of(project_id), slot, results_of(project_id, slot))
-    save_new(seen)
-    save_states(evaluation for evaluation in seen if evaluation.is_changed)
-    save_evaluations(evaluation for evaluation in seen if evaluation.is_recorded)
+    seen = evaluate_slices(
+        project_id, saved_states.rules_of(project_id), slot, results_of(project_id, slot)
+    )
+    saved_states.save_new(seen)
+    saved_states.save_states(evaluation for evaluation in seen if evaluation.is_changed)
+    saved_states.save_evaluations(evaluation for evaluation in seen if evaluation.is_recorded)
     # Before anything is told: a mail says what the pages of this minute say.
     refresh_verdicts(project_id, slot, now)
     fired = [evaluation for evaluation in seen if evaluation.happened is StateChange.FIRED]

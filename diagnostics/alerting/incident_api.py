@@ -17,13 +17,7 @@ from rest_framework.response import Response
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
-from diagnostics.alerting.incident_actions import (
-    IncidentError,
-    acknowledge,
-    comment,
-    incident_of,
-    resolve,
-)
+from diagnostics.alerting import incident_actions as actions
 from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
 from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.states import Severity
@@ -212,7 +206,7 @@ class AcknowledgeView(ActionView):
     def post(self, request: Request, incident_id: int) -> Response:
         """Acknowledge an incident; once more changes nothing."""
         incident = find(request, incident_id)
-        acknowledge(incident, key_of(request))
+        actions.acknowledge(incident, key_of(request))
         return self.answer(request, incident_id)
 
 
@@ -225,8 +219,8 @@ class ResolveView(ActionView):
         incident = find(request, incident_id)
         body = read_model(request._request, ResolveIncident)
         try:
-            resolve(incident, key_of(request), body.cause, body.text)
-        except IncidentError as error:
+            actions.resolve(incident, key_of(request), body.cause, body.text)
+        except actions.IncidentError as error:
             raise InvalidBodyError([fault("/cause", str(error))]) from error
         return self.answer(request, incident_id)
 
@@ -239,13 +233,13 @@ class CommentView(ActionView):
         """Add a comment to the timeline; it is redacted first."""
         incident = find(request, incident_id)
         text = read_model(request._request, CommentIncident).text
-        if not comment(incident, key_of(request), text):
+        if not actions.comment(incident, key_of(request), text):
             raise InvalidBodyError([fault("/text", "a text")])
         return self.answer(request, incident_id)
 
 
 def find(request: Request, incident_id: int) -> Incident:
-    return incident_of(project_of(request).pk, incident_id)
+    return actions.incident_of(project_of(request).pk, incident_id)
 
 
 def _kept(rows: QuerySet[Incident], selection: Selection) -> Iterator[Incident]:

@@ -10,19 +10,11 @@ from django.db import transaction
 from django.db.models import Count, Max, Min, Q
 
 from diagnostics import clock
+from diagnostics.alerting import notification_rows
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
-from diagnostics.alerting.notification_rows import (
-    QUIET_HOURS,
-    SILENCED,
-    Notice,
-    channels_of,
-    project_channels,
-    queue_alone,
-    write_rows,
-)
 from diagnostics.alerting.rule_models import AlertRule
 from diagnostics.figures import duration
 from diagnostics.store.deadlines import try_work
@@ -59,7 +51,9 @@ def is_due_again(heard: ChannelHistory, every: timedelta | None, now: datetime) 
 
 State = Notification.State
 CANARY_EVERY = timedelta(hours=24)
-MISSED = Q(state=State.SUPPRESSED) & (Q(why__startswith=QUIET_HOURS) | Q(why=SILENCED))
+MISSED = Q(state=State.SUPPRESSED) & (
+    Q(why__startswith=notification_rows.QUIET_HOURS) | Q(why=notification_rows.SILENCED)
+)
 
 
 def remind_all() -> int:
@@ -93,7 +87,7 @@ def send_canaries() -> int:
             # Two workers do it once: who waits for the other looks again.
             list(wanting.select_for_update().filter(pk=channel.pk))
             if due.filter(pk=channel.pk).exists():
-                queue_alone(channel, facts)
+                notification_rows.queue_alone(channel, facts)
                 queued += 1
     return queued
 
@@ -104,7 +98,7 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
     if fired is None or incident.is_silenced(now):
         return 0
     rules = list(AlertRule.objects.filter(incident_slices__incident=incident).distinct())
-    channels = channels_of(incident)
+    channels = notification_rows.channels_of(incident)
     further = _escalation_channels(fired, channels, rules, now)
     again = [
         channel
@@ -144,8 +138,10 @@ def _notify(
     note = f"It fired {duration(now - incident.fired_at)} ago."
     if fired.is_silenced and number == 1:
         note = f"{note} A silence held it back until now."
-    notice = Notice(incident, fired, reason, incident.severity, now, round=number, note=note)
-    return write_rows(notice, channels)
+    notice = notification_rows.Notice(
+        incident, fired, reason, incident.severity, now, round=number, note=note
+    )
+    return notification_rows.write_rows(notice, channels)
 
 
 def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:
@@ -180,7 +176,7 @@ def _escalation_channels(
         return []
     rows = incident.notifications.filter(reason=Reason.ESCALATED)
     already = set(rows.values_list("channel_id", flat=True))
-    further = project_channels(incident.project_id, wanted - already)
+    further = notification_rows.project_channels(incident.project_id, wanted - already)
     # It goes on when quiet hours are over: it is written once.
     return [channel for channel in further if not channel.is_in_quiet_hours(now)]
 

@@ -15,14 +15,8 @@ from rest_framework.response import Response
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
+from diagnostics.alerting import incident_actions as actions
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
-from diagnostics.alerting.incident_actions import (
-    IncidentError,
-    archive_rule,
-    end_alerts,
-    end_silence,
-    silence,
-)
 from diagnostics.alerting.incident_api import Person
 from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
@@ -99,13 +93,13 @@ class AlertRuleView(KeyedView):
         with _refusing():
             row = change_rule(row, read_fields(request._request), key_of(request))
         if not row.is_enabled:
-            end_alerts(row)
+            actions.end_alerts(row)
         return Response(_describe(row)[0])
 
     @extend_schema(responses={204: None, **ROW_PROBLEMS})
     def delete(self, request: Request, rule_id: int) -> Response:
         """Delete a rule: what it fires for ends, what it found stays."""
-        archive_rule(_find(request, rule_id), key_of(request))
+        actions.archive_rule(_find(request, rule_id), key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -201,7 +195,7 @@ class SilencesView(KeyedView):
         if rule is None and body.rule_id is not None:
             raise InvalidBodyError([fault("/rule_id", "not a rule of this project")])
         try:
-            row = silence(
+            row = actions.silence(
                 key.project_id,
                 key,
                 body.ends_at,
@@ -212,7 +206,7 @@ class SilencesView(KeyedView):
             )
         except (FilterError, SecretTypedError) as error:
             raise InvalidBodyError([fault("/filter", str(error))]) from error
-        except IncidentError as error:
+        except actions.IncidentError as error:
             raise InvalidBodyError([fault("/ends_at", str(error))]) from error
         row.refresh_from_db()
         return Response(SilenceResource.dump(row), status=status.HTTP_201_CREATED)
@@ -225,5 +219,5 @@ class SilenceView(KeyedView):
     def delete(self, request: Request, silence_id: int) -> Response:
         """End a silence now."""
         rows = Silence.objects.filter(project=project_of(request))
-        end_silence(get_object_or_404(rows, pk=silence_id), key_of(request))
+        actions.end_silence(get_object_or_404(rows, pk=silence_id), key_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -24,12 +24,7 @@ from diagnostics.failures.counts import (
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.queries.events import EVENT_ORDER
 from diagnostics.queries.sums import Slots
-from diagnostics.rest.cursors import (
-    read_count_cursor,
-    read_cursor,
-    write_count_cursor,
-    write_cursor,
-)
+from diagnostics.rest import cursors
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, events_behind
@@ -112,9 +107,9 @@ def groups_of(
         return rows, None
     last = rows[-1]
     if order is Sort.LATEST:
-        return rows, write_cursor(last.group.last_seen, last.group.pk)
+        return rows, cursors.write_cursor(last.group.last_seen, last.group.pk)
     count = last.seen if order is Sort.MOST else last.risen
-    return rows, write_count_cursor(count, last.group.pk)
+    return rows, cursors.write_count_cursor(count, last.group.pk)
 
 
 def latest_groups(
@@ -220,7 +215,9 @@ def _fetch_counts(
     last: int | None = None
     if cursor:
         is_time = order is Sort.LATEST
-        after, last = read_cursor(cursor, int) if is_time else read_count_cursor(cursor)
+        after, last = (
+            cursors.read_cursor(cursor, int) if is_time else cursors.read_count_cursor(cursor)
+        )
     key, kind = KEYS[order]
     rows = query_groups(
         project_id,

@@ -16,16 +16,7 @@ from diagnostics.analysis.series import SeriesKey
 from diagnostics.queries.call_counts import Side
 from diagnostics.queries.events import scan
 from diagnostics.rest.cursors import Keyset, read_cursor, write_cursor
-from diagnostics.selection.conditions import (
-    Days,
-    matches,
-    narrow,
-    narrow_rows,
-    within,
-    word_in_details,
-    word_in_event,
-    word_params,
-)
+from diagnostics.selection import conditions
 from diagnostics.selection.query_language import Query, Term, Word
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
@@ -78,7 +69,7 @@ def runs_of(
         runs = runs.filter(began_at__gte=selection.begin)
     if selection.end is not None:
         runs = runs.filter(began_at__lt=selection.end)
-    return narrow_rows(
+    return conditions.narrow_rows(
         runs,
         selection,
         lambda term: _condition(project_id, term, selection.begin),
@@ -124,7 +115,7 @@ def read_runs(
 
 def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
     if term.field in COLUMNS:
-        return matches(term.field, term)
+        return conditions.matches(term.field, term)
     match term.field, term.value:
         case "node", value:
             return Q(nodes__contains=[value])
@@ -145,8 +136,8 @@ def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
             return Q(outcome=OUTCOMES[value])
     # The caller negates it if needed.
     plain = Selection(text=Query((Term(term.field, term.value, is_exact=term.is_exact),)))
-    events = within(Event.objects.filter(project_id=project_id), since, None)
-    matching = narrow(events, plain, Days(since)).values_list(BY_BYTE)
+    events = conditions.within(Event.objects.filter(project_id=project_id), since, None)
+    matching = conditions.narrow(events, plain, conditions.Days(since)).values_list(BY_BYTE)
     few = [reference for (reference,) in matching[: MOST_KNOWN + 1]]
     return Q(correlation_id__in=few if len(few) <= MOST_KNOWN else matching)
 
@@ -154,9 +145,12 @@ def _condition(project_id: int, term: Term, since: datetime | None) -> Q:
 def _condition_of_word(
     project_id: int, word: Word, since: datetime | None, searches: Sequence[str]
 ) -> Q:
-    parts = {"in_event": word_in_event("event"), "in_details": word_in_details("payload")}
+    parts = {
+        "in_event": conditions.word_in_event("event"),
+        "in_details": conditions.word_in_details("payload"),
+    }
     text = "\nUNION ALL\n".join(fill(name, **parts) for name in searches)
-    params = word_params([word])
+    params = conditions.word_params([word])
     values = {"project": project_id, "since": since, "beginning": params["word_0"][1:], **params}
     few = [reference for (reference,) in fetch(f"{text} LIMIT {MOST_KNOWN + 1}", values)]
     if len(few) <= MOST_KNOWN:

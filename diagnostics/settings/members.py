@@ -10,18 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from diagnostics.accounts.invitations import (
-    IN_SESSION,
-    VALID_FOR,
-    LastAdminError,
-    accept,
-    change_role,
-    find_invitation,
-    invite,
-    open_invitations,
-    remove,
-    revoke,
-)
+from diagnostics.accounts import invitations
 from diagnostics.accounts.models import Invitation, Membership
 from diagnostics.outbound.mail import compose
 from diagnostics.settings.forms import InviteForm, RoleForm
@@ -58,9 +47,9 @@ def members(request: ConsoleRequest) -> HttpResponse:
     context = {
         "form": form,
         "link": link,
-        "days": VALID_FOR.days,
+        "days": invitations.VALID_FOR.days,
         "members": memberships.order_by("user__username")[:MOST_MEMBERS],
-        "invitations": open_invitations(request.project)[:MOST_MEMBERS],
+        "invitations": invitations.open_invitations(request.project)[:MOST_MEMBERS],
         "roles": Membership.Role.choices,
         "me": request.user.pk,
     }
@@ -74,9 +63,9 @@ def change_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     member, form = _member(request, identity), RoleForm(request.POST)
     if form.is_valid():
         try:
-            change_role(member, form.cleaned_data["role"], user_of(request))
+            invitations.change_role(member, form.cleaned_data["role"], user_of(request))
             messages.success(request, f"{member.user} is now {member.role}.")
-        except LastAdminError as error:
+        except invitations.LastAdminError as error:
             messages.error(request, str(error))
     return redirect(PAGE)
 
@@ -86,9 +75,9 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
     member = _member(request, identity)
     try:
-        remove(member, user_of(request))
+        invitations.remove(member, user_of(request))
         messages.success(request, f"{member.user} is no longer a member.")
-    except LastAdminError as error:
+    except invitations.LastAdminError as error:
         messages.error(request, str(error))
     return redirect(PAGE)
 
@@ -97,7 +86,7 @@ def remove_member(request: ConsoleRequest, identity: int) -> HttpResponse:
 def revoke_invitation(request: ConsoleRequest, identity: int) -> HttpResponse:
     require_proof(request)
     row = get_object_or_404(Invitation, project=request.project, pk=identity)
-    if revoke(row, user_of(request)):
+    if invitations.revoke(row, user_of(request)):
         messages.success(request, "The invitation is revoked.")
     else:
         messages.info(request, "Nothing revoked: the invitation was used or revoked before.")
@@ -112,11 +101,11 @@ def _member(request: ConsoleRequest, identity: int) -> Membership:
 def _invite(request: ConsoleRequest, form: InviteForm) -> str:
     """Create an invitation, mail it if there is an address, and return its link."""
     email, role = form.cleaned_data["email"], form.cleaned_data["role"]
-    _, token = invite(request.project, user_of(request), role, email)
+    _, token = invitations.invite(request.project, user_of(request), role, email)
     link = f"{settings.FAILSOFT_BASE_URL}{reverse('invitation', args=[token])}"
     if email:
         context = {"project": request.project, "role": role, "link": link}
-        context |= {"by": user_of(request), "days": VALID_FOR.days}
+        context |= {"by": user_of(request), "days": invitations.VALID_FOR.days}
         mail = compose(f"Join {request.project.name} in Failsoft", "invitation", context, [email])
         try:
             mail.send()
@@ -130,15 +119,15 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """Show an invitation; a user who is signed in accepts it by POST."""
-    pending = find_invitation(token)
+    pending = invitations.find_invitation(token)
     if pending is None:
         return render(request, "notice.html", EXPIRED, status=404)
-    request.session[IN_SESSION] = token
+    request.session[invitations.IN_SESSION] = token
     user = request.user
     if request.method != "POST" or not user.is_authenticated:
         return render(request, "settings/invitation.html", {"invitation": pending})
-    del request.session[IN_SESSION]
-    if not accept(pending, user):
+    del request.session[invitations.IN_SESSION]
+    if not invitations.accept(pending, user):
         return render(request, "notice.html", EXPIRED, status=404)
     request.session[CHOSEN] = pending.project.slug
     messages.success(request, f"You joined {pending.project.name}.")

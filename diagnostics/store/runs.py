@@ -9,15 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.store.sql import (
-    change,
-    delete_before,
-    delete_in_batches,
-    execute,
-    execute_prepared,
-    fetch,
-    fill,
-)
+from diagnostics.store import sql
 
 PURGE_BATCH = 20_000
 PIECE = timedelta(hours=1)
@@ -40,8 +32,8 @@ DELETE FROM diagnostics_agentrun WHERE (project_id, correlation_id) IN (
 def rebuild_runs(project_id: int, correlation_ids: Collection[str]) -> None:
     """Rebuild the rows of runs from their events; delete those without events."""
     params = {"project": project_id, "ids": sorted(correlation_ids)}
-    execute("lock_runs", params)
-    execute("rebuild_runs", params)
+    sql.execute("lock_runs", params)
+    sql.execute("rebuild_runs", params)
 
 
 def rebuild_before(project_id: int, before: datetime) -> Iterator[tuple[datetime, int]]:
@@ -50,9 +42,9 @@ def rebuild_before(project_id: int, before: datetime) -> Iterator[tuple[datetime
     Yield the time reached and the number of rows. Every hour is a transaction of its own, so
     that a killed rebuild can continue from there.
     """
-    while (latest := fetch(NEXT, [project_id, before])[0][0]) is not None:
+    while (latest := sql.fetch(NEXT, [project_id, before])[0][0]) is not None:
         begin = latest - PIECE
-        ids = [name for (name,) in fetch(IDS, [project_id, begin, before])]
+        ids = [name for (name,) in sql.fetch(IDS, [project_id, begin, before])]
         for start in range(0, len(ids), RUNS_A_PIECE):
             rebuild_runs(project_id, ids[start : start + RUNS_A_PIECE])
         before = begin
@@ -65,13 +57,15 @@ def forget_old_runs() -> int:
     Assessments of runs are deleted that long after they were received.
     """
     before = clock.now() - timedelta(days=settings.FAILSOFT_KEEP_EVENT_DAYS)
-    delete_before("diagnostics_assessment", "received_at", before, PURGE_BATCH)
-    projects = [project for (project,) in fetch("SELECT id FROM diagnostics_project ORDER BY id")]
+    sql.delete_before("diagnostics_assessment", "received_at", before, PURGE_BATCH)
+    projects = [
+        project for (project,) in sql.fetch("SELECT id FROM diagnostics_project ORDER BY id")
+    ]
 
     def forget(project_id: int, limit: int) -> int:
-        return change(FORGET, [project_id, before, limit])
+        return sql.change(FORGET, [project_id, before, limit])
 
-    return sum(delete_in_batches(partial(forget, project), PURGE_BATCH) for project in projects)
+    return sum(sql.delete_in_batches(partial(forget, project), PURGE_BATCH) for project in projects)
 
 
 BATCH = 2_000
@@ -82,13 +76,13 @@ OF_IDS = "event_id = ANY(%(value)s)"
 
 def forget_batch(project_id: int, condition: str, value: Any, *, with_identities: bool) -> int:  # noqa: ANN401 - as the condition takes it
     """Delete a batch of matching events in the caller's transaction; return how many."""
-    text = fill("forget_events", whose=condition)
+    text = sql.fill("forget_events", whose=condition)
     params = {
         "project": project_id,
         "value": value,
         "with_identities": with_identities,
         "most": BATCH,
     }
-    ((count, runs),) = execute_prepared(text, params)
+    ((count, runs),) = sql.execute_prepared(text, params)
     rebuild_runs(project_id, runs or ())
     return int(count)

@@ -17,30 +17,12 @@ from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
 from diagnostics.queries.series import choose_series, ids_of
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict import queries, wording
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange, stretch_of
 from diagnostics.verdict.judging import Diagnosis, Onsets, Over, judge_range
-from diagnostics.verdict.queries import (
-    StoredCounts,
-    evidence_of,
-    last_change,
-    observed_near,
-    without_local,
-)
-from diagnostics.verdict.wording import (
-    SHIFTED,
-    UNSURE,
-    Sentence,
-    VerdictRate,
-    calm_words,
-    describe_calm,
-    describe_degradation,
-    describe_new,
-    describe_unsure,
-    write_sentence,
-)
 
 HOUR = timedelta(hours=1)
 
@@ -50,7 +32,7 @@ class Verdict:
     """The verdict of a selection; times are None unless something degrades."""
 
     state: str
-    told: Sentence
+    told: wording.Sentence
     finding: Finding
     name: str = ""
     """What is degraded: the provider, the model, or a number of models."""
@@ -58,7 +40,7 @@ class Verdict:
     since: datetime | None = None
     since_low: datetime | None = None
     since_high: datetime | None = None
-    rate: VerdictRate | None = None
+    rate: wording.VerdictRate | None = None
     advice: Sequence[Advice] = ()
     touched: frozenset[SeriesKey] = frozenset()
     """The degraded series."""
@@ -79,22 +61,24 @@ def verdict_of(
     `onsets` are those of the series that degrade, `over` when one did lately. In a large project
     it is on them and on the busiest series of the selection.
     """
-    counted = without_local(project_id, selection.counted, now)
+    counted = queries.without_local(project_id, selection.counted, now)
     onsets = {key: onset for key, onset in onsets.items() if counted.keeps(key._asdict())}
     requested = _range_of(selection, now)
     choice = choose_series(project_id, counted.series_terms, requested.since, requested.until)
     # Not the worst ones: chosen by their failures they look worse together than they are.
     series = [*choice.busiest, *ids_of(project_id, onsets)] if choice else None
-    count = cache(partial(StoredCounts, project_id, counted, series=series))
+    count = cache(partial(queries.StoredCounts, project_id, counted, series=series))
     first, *others = judge_range(requested, count, onsets, over)
     if first.since is None and first.finding.cause is Cause.NOT_ENOUGH_DATA:
         return Verdict(
-            "not_enough_data", describe_unsure(first.calls, first.unrated), first.finding
+            "not_enough_data", wording.describe_unsure(first.calls, first.unrated), first.finding
         )
     if first.since is None:
         if first.is_new and not first.over:
-            return Verdict("ok", describe_new(first.calls), first.finding)
-        return Verdict("ok", describe_calm(first.models, first.calls, first.over), first.finding)
+            return Verdict("ok", wording.describe_new(first.calls), first.finding)
+        return Verdict(
+            "ok", wording.describe_calm(first.models, first.calls, first.over), first.finding
+        )
     verdict, *rest = (_degrading(project_id, diagnosis, now) for diagnosis in (first, *others))
     return replace(verdict, others=[diagnosis for diagnosis in rest if diagnosis.since])
 
@@ -102,8 +86,8 @@ def verdict_of(
 def calm_verdict(models: int) -> Verdict:
     """Return the verdict on healthy models; without any there is no data."""
     if not models:
-        return Verdict("not_enough_data", UNSURE, Finding(Cause.NOT_ENOUGH_DATA))
-    return Verdict("ok", calm_words(models), Finding(None))
+        return Verdict("not_enough_data", wording.UNSURE, Finding(Cause.NOT_ENOUGH_DATA))
+    return Verdict("ok", wording.calm_words(models), Finding(None))
 
 
 def judged_times(selection: Selection, now: datetime) -> tuple[datetime, datetime]:
@@ -119,18 +103,20 @@ def _range_of(selection: Selection, now: datetime) -> VerdictRange:
 def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     finding, since = diagnosis.finding, diagnosis.since or now
     if not diagnosis.touched:
-        return Verdict("not_enough_data", describe_unsure(diagnosis.calls), finding)
+        return Verdict("not_enough_data", wording.describe_unsure(diagnosis.calls), finding)
     common = _common(diagnosis.touched)
     rate = _rate(diagnosis.hit, diagnosis.before)
-    evidence = evidence_of(project_id, common, since, now, finding.top_kind)
-    changed = last_change(project_id, since + HOUR)
+    evidence = queries.evidence_of(project_id, common, since, now, finding.top_kind)
+    changed = queries.last_change(project_id, since + HOUR)
     around = diagnosis.since_low or since, diagnosis.since_high or since
-    observed = observed_near(project_id, diagnosis.touched, *around)
+    observed = queries.observed_near(project_id, diagnosis.touched, *around)
     name = _name(finding, common, diagnosis.touched)
-    words = describe_degradation(name, rate, diagnosis.since, finding, changed, now, observed)
+    words = wording.describe_degradation(
+        name, rate, diagnosis.since, finding, changed, now, observed
+    )
     return Verdict(
         state="degrading",
-        told=replace(words, reason=(SHIFTED,)) if diagnosis.shifted else words,
+        told=replace(words, reason=(wording.SHIFTED,)) if diagnosis.shifted else words,
         finding=finding,
         name=name,
         who=common,
@@ -168,14 +154,14 @@ def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> 
     return plural(len({(series.provider, series.model) for series in touched}), "model")
 
 
-def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> VerdictRate:
+def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> wording.VerdictRate:
     """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
     failed, calls, degraded, runs = _totals(hit)
     past_failed, past_calls, past_degraded, past_runs = _totals(before)
     baseline_bound = wilson_interval(past_degraded, past_runs)[1] if past_runs else 0.0
-    by_run = VerdictRate(degraded, runs, past_degraded / past_runs if past_runs else None)
+    by_run = wording.VerdictRate(degraded, runs, past_degraded / past_runs if past_runs else None)
     baseline = past_failed / past_calls if past_calls else None
-    by_call = VerdictRate(min(failed, calls), calls, baseline, "call")
+    by_call = wording.VerdictRate(min(failed, calls), calls, baseline, "call")
     if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return replace(by_run, beside=by_call if calls else None)
     return replace(by_call, beside=by_run if runs else None)
@@ -215,7 +201,7 @@ def _describe(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _describe_rate(rate: VerdictRate | None) -> dict[str, Any]:
+def _describe_rate(rate: wording.VerdictRate | None) -> dict[str, Any]:
     low, high = rate.interval if rate else (None, None)
     return {
         "counted": f"{rate.noun}s" if rate else None,
@@ -238,7 +224,7 @@ def _in_parts(verdict: Verdict) -> dict[str, Any]:
     # Silences use the kinds.
     parts = {
         **_describe(verdict),
-        "told": write_sentence(verdict.told),
+        "told": wording.write_sentence(verdict.told),
         "risen": verdict.finding.risen,
     }
     del parts["sentence"]

@@ -25,21 +25,7 @@ from failsoft.completion.specification import CheckSpec
 from failsoft.completion.verdicts import undecidable
 from failsoft.json_values import JSON
 from failsoft.plans.execution import CallContext
-from plans.checks.commands import (
-    CommandResult,
-    UnknownCommandError,
-    command_names,
-    fill,
-    run_command,
-)
-from plans.checks.workspaces import (
-    UnreadableFileError,
-    WorkspaceError,
-    clear_decision_file,
-    read_decision_file,
-    workspace_of,
-    workspace_path,
-)
+from plans.checks import commands, workspaces
 from plans.tools.registry import call_tool, find_tool
 
 CHECK_ID_NAMES = ("ROBOPPI_COMPLETION_CHECK_ID", "FAILSOFT_COMPLETION_CHECK_ID")
@@ -112,7 +98,7 @@ def run_check(
     try:
         check.clear()
         checker_output = check.run_checker(ask_model)
-    except WorkspaceError as error:
+    except workspaces.WorkspaceError as error:
         raise CheckerFailedError(str(error)) from None
     return CheckOutcome(check.decide(checker_output), checker_output.output)
 
@@ -122,12 +108,14 @@ class _Check:
         self.spec = spec
         self.subject = subject
         self.check_id = check_id
-        self.workspace = workspace_of(subject.project_id, spec.workspace or subject.workspace)
+        self.workspace = workspaces.workspace_of(
+            subject.project_id, spec.workspace or subject.workspace
+        )
         self.file: Path | None = None
 
     def clear(self) -> None:
         if self.spec.decision_file is not None:
-            self.file = clear_decision_file(self.workspace, self.spec.decision_file)
+            self.file = workspaces.clear_decision_file(self.workspace, self.spec.decision_file)
 
     def run_checker(self, ask_model: AskModel | None) -> CheckerOutput:
         match self.spec.kind:
@@ -143,8 +131,8 @@ class _Check:
         file = None
         if self.spec.decision_file is not None:
             try:
-                file = read_decision_file(self.workspace, self.spec.decision_file)
-            except UnreadableFileError as error:
+                file = workspaces.read_decision_file(self.workspace, self.spec.decision_file)
+            except workspaces.UnreadableFileError as error:
                 return undecidable(
                     DecisionSource.FILE_TEXT, UndecidedCause.UNREADABLE_FILE, str(error)
                 )
@@ -191,16 +179,16 @@ class _Check:
         if self.file is not None:
             environment[DECISION_FILE_NAME] = str(self.file)
         try:
-            result = run_command(
+            result = commands.run_command(
                 name,
                 self._placeholders(),
                 json.dumps(self._document()).encode(),
-                workspace_path(self.workspace),
+                workspaces.workspace_path(self.workspace),
                 environment,
                 self.spec.timeout_seconds,
             )
-        except UnknownCommandError:
-            allowed_names = ", ".join(command_names()) or "none"
+        except commands.UnknownCommandError:
+            allowed_names = ", ".join(commands.command_names()) or "none"
             raise CheckerFailedError(
                 f"command {name} is not allowed; allowed: {allowed_names}"
             ) from None
@@ -209,7 +197,7 @@ class _Check:
         self._check_for_crash(result)
         return CheckerOutput(result.output, result.is_cut)
 
-    def _check_for_crash(self, result: CommandResult) -> None:
+    def _check_for_crash(self, result: commands.CommandResult) -> None:
         """Raise for a crash: a signal, a timeout, or an exit code without an INCOMPLETE."""
         if result.code == 0:
             return
@@ -232,7 +220,7 @@ class _Check:
 def fill_places(value: Any, placeholders: Mapping[str, str]) -> Any:  # noqa: ANN401 - any JSON
     """Return a JSON value with the `${name}` placeholders of its texts filled."""
     if isinstance(value, str):
-        return fill(value, placeholders)
+        return commands.fill(value, placeholders)
     if isinstance(value, list):
         return [fill_places(item, placeholders) for item in value]
     if isinstance(value, dict):

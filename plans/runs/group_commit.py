@@ -35,15 +35,8 @@ from psycopg.pq.abc import PGresult
 from pydantic import JsonValue
 from pydantic_core import to_json
 
+from diagnostics.store import sql
 from diagnostics.store.leases import LeaseLostError
-from diagnostics.store.sql import (
-    GENERIC,
-    execute,
-    execute_prepared,
-    is_own,
-    number_places,
-    statement,
-)
 from plans.models.run import Run
 from plans.runs import working_store
 from plans.runs.claims import RunClaim, lease
@@ -56,8 +49,8 @@ class Prepared:
     """A prepared statement of `plans/runs/sql` with text parameters and a boolean result."""
 
     def __init__(self, name: str) -> None:
-        self._text = statement(name)
-        self._numbered, self._names = number_places(self._text)
+        self._text = sql.statement(name)
+        self._numbered, self._names = sql.number_places(self._text)
         self._key = f"plans_{name}".encode()
         self._known: WeakSet[Connection[Any]] = WeakSet()
 
@@ -68,8 +61,8 @@ class Prepared:
         """
         django = connections[DEFAULT_DB_ALIAS]
         django.ensure_connection()
-        if django.in_atomic_block or not is_own(django.connection):
-            rows = execute_prepared(self._text, values)
+        if django.in_atomic_block or not sql.is_own(django.connection):
+            rows = sql.execute_prepared(self._text, values)
             return bool(rows[0][0]) if rows else None
         with django.wrap_database_errors:
             result = self._send(django.connection, values)
@@ -91,7 +84,7 @@ class Prepared:
         return _answer(server)
 
     def _prepare(self, server: Connection[Any]) -> None:
-        server.pgconn.send_query_params(GENERIC.encode(), None)
+        server.pgconn.send_query_params(sql.GENERIC.encode(), None)
         _answer(server)
         server.pgconn.send_prepare(self._key, self._numbered)
         _answer(server)
@@ -175,7 +168,7 @@ class StepStore:
 
     def _beat(self) -> None:
         params = {"run": self._run.pk, "token": self._claim.token, "lease": lease()}
-        rows = execute("beat_run", params)
+        rows = sql.execute("beat_run", params)
         self._note(rows[0][0] if rows else None)
 
     def _note(self, is_cancelled: bool | None) -> None:

@@ -29,18 +29,11 @@ from failsoft.plans.execution import CallContext, Executed, Seams, count_awaited
 from failsoft.plans.ordering import Frontier
 from failsoft.plans.resolution import PlannedStep
 from plans.models.run import Run, RunStep
-from plans.runs import working_store
+from plans.runs import step_calls, working_store
 from plans.runs.claims import RunClaim
 from plans.runs.group_commit import open_commit
 from plans.runs.loading import read_plan, read_rows
 from plans.runs.records import end_columns, final_results, progress_of, report_end, settle_end
-from plans.runs.step_calls import (
-    admit_unknown,
-    has_side_effects,
-    interruption_fault,
-    make_context,
-    may_repeat,
-)
 from plans.runs.submission import OUTPUT_PREFIX, enqueue_run
 from plans.runs.worker_threads import KeptThreads, is_stopping
 from plans.tools.registry import call_tool
@@ -190,7 +183,7 @@ class InlineRun:
 
     def _skip_or_fail(self, index: int) -> Executed:
         if index in self.interrupted:
-            return interruption_fault(self.plan.steps[index], self.interrupted[index])
+            return step_calls.interruption_fault(self.plan.steps[index], self.interrupted[index])
         return self._step(index)
 
     def _frontier(self) -> Frontier:
@@ -238,9 +231,9 @@ class InlineRun:
         if starts is not None:
             step = self.plan.steps[index]
             if starts >= MAX_STARTS:
-                return interruption_fault(step, starts)
-            if not may_repeat(step):
-                return admit_unknown(step)
+                return step_calls.interruption_fault(step, starts)
+            if not step_calls.may_repeat(step):
+                return step_calls.admit_unknown(step)
         return self._step(index)
 
     def _step(self, index: int) -> Executed:
@@ -249,7 +242,9 @@ class InlineRun:
     def _context_of(self, step: PlannedStep) -> CallContext:
         group = self.rows[step.index].call_group
         starts = self.starts[step.index]
-        return make_context(self.run, step, starts, group, lambda: self.commit.is_cancelled)
+        return step_calls.make_context(
+            self.run, step, starts, group, lambda: self.commit.is_cancelled
+        )
 
     def _begin(self, step: PlannedStep) -> str | None:
         """Store the start of a call; return why it must not happen any more, if so."""
@@ -259,7 +254,7 @@ class InlineRun:
             "starts": self.starts[step.index],
             "started": self.claim.now(),
         }
-        if self.is_careful or has_side_effects(step):
+        if self.is_careful or step_calls.has_side_effects(step):
             self.commit.put_now(step.index, row)
             return self._read_stop()
         self.commit.put(step.index, row)

@@ -25,17 +25,9 @@ from failsoft.plans.execution import CallContext, Executed, Seams, run_step, set
 from failsoft.plans.resolution import ResolvedPlan
 from failsoft.plans.summary import Progress
 from plans.models.run import Run, RunStep
-from plans.runs import working_store
+from plans.runs import records, working_store
 from plans.runs.claims import lease
 from plans.runs.loading import forget, plan_of
-from plans.runs.records import (
-    end_columns,
-    final_results,
-    progress_of,
-    read_result,
-    report_end,
-    settle_end,
-)
 from plans.runs.step_calls import admit_unknown, interruption_fault, may_repeat
 from plans.runs.submission import OUTPUT_PREFIX, QUEUE, STEPS_TASK
 
@@ -152,11 +144,13 @@ class Settlement:
         if self.run.open_steps > 0 or self._open().exists():
             Run.objects.filter(pk=self.run.pk).update(open_steps=self.run.open_steps)
             return
-        columns = end_columns(self.plan, progress_of(self.plan, final_results(self.run)))
+        columns = records.end_columns(
+            self.plan, records.progress_of(self.plan, records.final_results(self.run))
+        )
         Run.objects.filter(pk=self.run.pk).update(open_steps=0, **columns)
-        settle_end(self.run)
+        records.settle_end(self.run)
         forget(self.run.pk)
-        report_end(self.run, columns)
+        records.report_end(self.run, columns)
 
     def _open(self) -> QuerySet[RunStep]:
         return self.run.steps.exclude(state=RunStep.State.FINAL)
@@ -171,7 +165,7 @@ class Settlement:
 
     def _note(self, steps: QuerySet[RunStep]) -> set[int]:
         for step in steps:
-            self.progress.results[step.position] = read_result(step)
+            self.progress.results[step.position] = records.read_result(step)
             if step.root_position is not None:
                 self.progress.roots[step.position] = step.root_position
         return set(self.progress.roots.values())

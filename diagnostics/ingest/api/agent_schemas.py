@@ -13,14 +13,7 @@ from rest_framework.response import Response
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
-from diagnostics.ingest.agent_schemas import (
-    TooManyNodesError,
-    VersionTakenError,
-    current_schemas,
-    register_schema,
-    retire_schema,
-    versions_of,
-)
+from diagnostics.ingest import agent_schemas
 from diagnostics.ingest.schemas import SchemaFaultError
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import InvalidBodyError, read_object
@@ -80,7 +73,7 @@ class AgentSchemasView(KeyedView):
     @extend_schema(responses={200: Paged[AgentSchemaResource]})
     def get(self, request: Request) -> Response:
         """List the current schemas of the project."""
-        rows = current_schemas(project_of(request).pk)
+        rows = agent_schemas.current_schemas(project_of(request).pk)
         return Response({"items": [AgentSchemaResource.dump(row) for row in rows], "next": None})
 
 
@@ -102,7 +95,7 @@ class AgentSchemaView(KeyedView):
             raise NotFound("a node has a lower-case name: a-z, 0-9, _ and -")
         try:
             schema_request = SchemaRequest.model_validate(read_object(request._request))
-            row, schema = register_schema(
+            row, schema = agent_schemas.register_schema(
                 project_of(request), node, schema_request.json_schema, schema_request.version
             )
         except SchemaFaultError as error:
@@ -112,7 +105,7 @@ class AgentSchemaView(KeyedView):
         except ValidationError as error:
             faults = [_redacted(fault) for fault in describe_errors(error)]
             raise InvalidBodyError(faults) from error
-        except (VersionTakenError, TooManyNodesError) as error:
+        except (agent_schemas.VersionTakenError, agent_schemas.TooManyNodesError) as error:
             raise SchemaConflictError(str(error)) from error
         return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
 
@@ -122,17 +115,17 @@ class AgentSchemaView(KeyedView):
     def get(self, request: Request, node: str) -> Response:
         """Show the current schema of a node and its versions."""
         project_id = project_of(request).pk
-        row = current_schemas(project_id).filter(node=clean_text(node)).first()
+        row = agent_schemas.current_schemas(project_id).filter(node=clean_text(node)).first()
         if row is None:
             raise NotFound
-        versions = versions_of(project_id, row.node).defer("json_schema")
+        versions = agent_schemas.versions_of(project_id, row.node).defer("json_schema")
         version_resources = [VersionResource.dump(version) for version in versions]
         return Response({**AgentSchemaResource.dump(row), "versions": version_resources})
 
     @extend_schema(operation_id="schemas_delete", responses={204: None, 404: ProblemResource})
     def delete(self, request: Request, node: str) -> Response:
         """Stop checking the answers of a node; its versions are kept."""
-        if not retire_schema(project_of(request), clean_text(node)):
+        if not agent_schemas.retire_schema(project_of(request), clean_text(node)):
             raise NotFound
         return Response(status=status.HTTP_204_NO_CONTENT)
 

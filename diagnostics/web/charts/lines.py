@@ -11,18 +11,8 @@ from itertools import groupby
 from math import floor, log10
 
 from diagnostics.figures import DASH
+from diagnostics.web.charts import series
 from diagnostics.web.charts.scales import Scale, Tick
-from diagnostics.web.charts.series import (
-    WIDTH,
-    Flag,
-    OverTime,
-    flags_of,
-    is_open,
-    number_flags,
-    unfinished_box,
-    x_of,
-    x_ticks,
-)
 
 HEIGHT = 140
 STEPS = (1.0, 2.0, 4.0, 10.0)
@@ -37,7 +27,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LineChart(OverTime):
+class LineChart(series.OverTime):
     """Lines; `write` writes a figure, `unit` names it for the zoomed chart (ms, tokens, usd)."""
 
     lines: Sequence[Line]
@@ -65,17 +55,17 @@ class LineDrawing:
     """The figures of each line, for the zoomed chart."""
     ticks: Sequence[Tick]
     times: Sequence[Tick]
-    flags: Sequence[Flag]
+    flags: Sequence[series.Flag]
     numbers: Sequence[Tick]
     unfinished: tuple[float, float] | None
     text: str
-    width: int = WIDTH
+    width: int = series.WIDTH
     height: int = HEIGHT
 
 
 def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
     y = figure_axis(chart)
-    flags, _ = flags_of(chart)
+    flags, _ = series.flags_of(chart)
     return LineDrawing(
         chart=chart,
         paths=[_path(chart, line, y) for line in chart.lines],
@@ -85,10 +75,10 @@ def draw_lines(chart: LineChart, zone: tzinfo) -> LineDrawing:
             for line in chart.lines
         ),
         ticks=[Tick(y.position(figure), chart.write(figure)) for figure in y.quarters()[::2]],
-        times=list(x_ticks(chart, zone)),
+        times=list(series.x_ticks(chart, zone)),
         flags=flags,
-        numbers=list(number_flags(flags)),
-        unfinished=unfinished_box(chart),
+        numbers=list(series.number_flags(flags)),
+        unfinished=series.unfinished_box(chart),
         text=describe_lines(chart),
     )
 
@@ -123,14 +113,14 @@ def _drawn(chart: LineChart, line: Line) -> Iterator[tuple[datetime, float | Non
     """Yield the begin and figure of each slot; None for the one that is not over."""
     for place, figure in enumerate(line.figures):
         at = chart.since + place * chart.width
-        yield at, None if is_open(chart, at) else figure
+        yield at, None if series.is_open(chart, at) else figure
 
 
 def _runs(chart: LineChart, line: Line, y: Scale) -> Iterator[list[str]]:
     for is_known, group in groupby(_drawn(chart, line), key=lambda slot: slot[1] is not None):
         if is_known:
             yield [
-                f"{x_of(chart, at + chart.width / 2)} {y.position(figure or 0.0)}"
+                f"{series.x_of(chart, at + chart.width / 2)} {y.position(figure or 0.0)}"
                 for at, figure in group
             ]
 
