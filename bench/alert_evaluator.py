@@ -79,7 +79,6 @@ def sort_alarms(alarms: Sequence[Alarm], told: Sequence[Scenario]) -> SortedAlar
 
 
 def scenarios(shape: str, rate: int, seed: int) -> list[Scenario]:
-    """Return the series of a project."""
     first = max(LEARNED_CALLS * 60 // rate, LEARNED_HOURS * 60)
     apart = max(APART_CALLS * 60 // rate, APART_MINUTES)
     lasts = max(LASTS_CALLS * 60 // rate, LASTS_MINUTES)
@@ -111,7 +110,6 @@ def simulate(made: Sequence[Sequence[Minute]], begin: float = 0.0) -> list[Alarm
 
 
 def placed(place: int, minutes: Iterable[Minute]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the minutes of a series with its place."""
     for at, calls, failed in minutes:
         yield at, place, calls, failed
 

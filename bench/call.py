@@ -43,7 +43,6 @@ class Contender:
     cpus: list[float] = field(default_factory=list)
 
     def make(self, calls: int) -> tuple[list[float], list[float]]:
-        """Make so many calls; gives wall and CPU time of each."""
         if self.process.stdin is None or self.process.stdout is None:
             raise RuntimeError("a contender is spoken to through pipes")
         self.process.stdin.write(f"{calls}\n")
@@ -145,7 +144,6 @@ def run(*, rounds: int, calls: int, with_peers: bool, with_rows: bool) -> list[s
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few calls, no rows")
     parser.add_argument(

@@ -72,7 +72,6 @@ def serve(connection: socket.socket) -> None:
 
 
 def main() -> None:
-    """Listen on a free port of loopback."""
     listener = socket.create_server(("127.0.0.1", 0))
     sys.stdout.write(f"{listener.getsockname()[1]}\n")
     sys.stdout.flush()

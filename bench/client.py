@@ -51,7 +51,6 @@ def table(contenders: list[Contender]) -> list[str]:
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few calls")
     quick = parser.parse_args().quick

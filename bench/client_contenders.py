@@ -28,7 +28,6 @@ def asking(client: Any) -> Call:  # noqa: ANN401 - OpenAI's SDK or a drop-in for
 
 
 def bare(url: str) -> Call:
-    """Report nothing."""
     return asking(OpenAI(base_url=url, api_key="none"))
 
 

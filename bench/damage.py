@@ -65,12 +65,10 @@ TRICKY = _POOLS["tricky"]
 
 
 def phrase(rng: Rng, low: int = 1, high: int = 5) -> str:
-    """Draw plain words."""
     return " ".join(rng.choices(WORDS, k=rng.randint(low, high)))
 
 
 def scalar(rng: Rng) -> Any:
-    """Draw a string, a number or a literal."""
     draw = rng.random()
     if draw < 0.35:
         return phrase(rng)
@@ -82,7 +80,6 @@ def scalar(rng: Rng) -> Any:
 
 
 def mapping(rng: Rng, depth: int) -> dict[str, Any]:
-    """Draw an object."""
     keys = rng.sample(KEYS, rng.randint(1, 5))
     return {key: value(rng, depth - 1) for key in keys}
 
@@ -131,7 +128,6 @@ _KINDS = {"{": "open", "[": "open", "}": "close", "]": "close", ",": "comma", ":
 
 
 def tokens_of(text: str) -> Tokens:
-    """Split valid JSON into tokens."""
     tokens: Tokens = []
     stack: list[str] = []
     expects_key = False
@@ -167,12 +163,10 @@ def write(rng: Rng, document: Any) -> str:
 
 
 def join(tokens: Tokens) -> str:
-    """Write tokens as text."""
     return "".join(token.text for token in tokens)
 
 
 def places(tokens: Tokens, *kinds: str) -> list[int]:
-    """Find the tokens of some kinds."""
     return [i for i, token in enumerate(tokens) if token.kind in kinds]
 
 
@@ -215,17 +209,14 @@ def at_one(
 
 
 def inner(token: Token) -> str:
-    """Return the raw text between the quotes of a string."""
     return token.text[1:-1]
 
 
 def is_member(tokens: Tokens, at: int) -> bool:
-    """Ask whether a token is a member of an object."""
     return tokens[at].role == "member"
 
 
 def next_token(tokens: Tokens, at: int) -> int:
-    """Find the next token that is no space."""
     at += 1
     while at < len(tokens) and tokens[at].kind == "space":
         at += 1
@@ -252,7 +243,6 @@ def quoted_fence(rng: Rng, text: str) -> str:
 
 
 def in_template(rng: Rng, pool: str, text: str) -> str:
-    """Put the document into a template."""
     template = rng.choice(_POOLS[pool])
     if isinstance(template, list):
         template = template["`" in text]
@@ -719,7 +709,6 @@ def show(damaged: Damaged, verdict: str) -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=40, help="answers of each kind")

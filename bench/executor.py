@@ -153,7 +153,6 @@ def ratios(rounds: list[Rates]) -> dict[str, float]:
 
 
 def cpu_seconds(work: Callable[[], object], rounds: int = 5) -> float:
-    """Return the least CPU time of a call."""
     taken = []
     for _ in range(rounds):
         begun = time.process_time()
@@ -209,7 +208,6 @@ def _bytes_of(plan: object) -> int:
 
 
 def main() -> None:
-    """Print rates, growth and ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one small round")
     parser.add_argument("--rounds", type=int, default=3)

@@ -90,7 +90,6 @@ def running_stack(port: int) -> Iterator[int]:
 
 
 def main() -> None:
-    """Print CPU and memory by process, and their sums."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10)
     seconds = parser.parse_args().minutes * 60

@@ -165,7 +165,6 @@ def compare() -> None:
 
 
 def main() -> None:
-    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--compare", action="store_true", help="verdicts beside others")
     parser.add_argument("--quick", action="store_true", help="leave out the growth")

@@ -30,7 +30,6 @@ FLOOR = "index probe"
 
 
 def main() -> None:
-    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--events", default="10000,100000,1000000")

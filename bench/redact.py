@@ -174,7 +174,6 @@ def kept(documents: Sequence[Document], outs: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Print the costs and the tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=seed_of, nargs="+", default=[2026])

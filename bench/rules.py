@@ -99,7 +99,6 @@ def timed(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 
 def main() -> int:
-    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.rules", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--events", type=int, default=100_000, help="of the evaluator's minute")

@@ -16,7 +16,6 @@ READY_SECONDS = 30
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A short private folder, removed at the end."""
     path = Path(tempfile.mkdtemp(prefix="failsoft-bench-"))
     try:
         yield path
@@ -26,7 +25,6 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def postgresql() -> Iterator[str]:
-    """An embedded PostgreSQL that waits for its disk; gives its address."""
     with folder() as path:
         sockets = path / "s"
         sockets.mkdir(mode=0o700)
@@ -39,7 +37,6 @@ def postgresql() -> Iterator[str]:
 
 @contextmanager
 def valkey() -> Iterator[str]:
-    """An embedded broker; gives its address."""
     with folder() as path:
         socket = path / "b.sock"
         command = broker.server_command(path, socket)
@@ -62,7 +59,6 @@ def _running(command: list[str], log: Path, end: signal.Signals) -> Iterator[Non
 
 
 def await_ready(is_ready: Callable[[], bool], seconds: float = READY_SECONDS) -> None:
-    """Wait until a server is ready."""
     deadline = time.monotonic() + seconds
     while not is_ready():
         if time.monotonic() > deadline:

@@ -36,7 +36,6 @@ def cpu_of(pid: int) -> float:
 
 
 def parent_of(pid: int) -> int:
-    """Give the parent of a process."""
     return int(dict(processes())[pid][PARENT])
 
 

@@ -63,7 +63,6 @@ class PlainKeyAuthentication(BaseAuthentication):
     """Looks the key up, every time."""
 
     def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey]:
-        """Give the holder and the key."""
         text = request.headers.get("Authorization", "").partition(" ")[2]
         if presented := parse_key(text):
             key_id, secret = presented
@@ -82,7 +81,6 @@ class PlainEventsView(APIView):
     permission_classes = (IsAuthenticated,)
 
     def post(self, request: Request) -> Response:
-        """Store a batch."""
         serializer = EventSerializer(data=request.data, many=True)
         serializer.is_valid(raise_exception=True)
         key: Any = request.auth

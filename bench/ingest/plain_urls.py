@@ -7,7 +7,6 @@ from bench.ingest.plain import PlainEventsView
 
 
 def healthz(request: HttpRequest) -> HttpResponse:
-    """Say that the process answers."""
     return HttpResponse("ok")
 
 

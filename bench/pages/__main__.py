@@ -44,7 +44,6 @@ MOST_BYTES, MOST_NODES, MOST_REQUESTS = 60 * 1024, 1_500, 4
 
 
 def main() -> None:
-    """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=20)

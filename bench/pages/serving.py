@@ -92,7 +92,6 @@ def _environment(url: str, home: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    """Give a port of this machine that nobody listens on."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

@@ -48,19 +48,15 @@ class Draw:
         return texts[self.turn % len(texts)]
 
     def chance(self, key: str) -> Any:
-        """Return any of the table's texts of that name."""
         return self.random.choice(self.texts[key])
 
     def fill(self, template: str) -> str:
-        """Return a template with drawn characters."""
         return fill(template, self.random)
 
     def prose(self) -> str:
-        """Return a plain sentence."""
         return self.fill("{prose}")
 
     def fit(self) -> list[str]:
-        """Return the tokens that the table is for."""
         return [one for one in self.tokens if re.match(self.texts.get("only", ""), one)]
 
 
@@ -251,7 +247,6 @@ def card(draw: Draw) -> Document:
 
 
 def luhn(digits: str) -> str:
-    """Return the last digit that makes the sum right."""
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (2 if place % 2 == 0 else 1)

@@ -51,12 +51,10 @@ class Hit(NamedTuple):
 
 
 def hits_of(row: Row) -> list[Hit]:
-    """Return the causes of a row."""
     return [Hit(*hit[:3], **dict(*hit[3:])) for hit in row.get("hits", ())]
 
 
 def happen(world: World, row: Row) -> None:
-    """Let a world have what a row says."""
     world.late = _any_of(world, row.get("late", world.late))
     world.noise = _any_of(world, row.get("noise", world.noise))
     world.tau = row.get("tau", min(world.tau, 0.3) if row.get("calm") else world.tau)

@@ -46,7 +46,6 @@ class Counts:
 
     @property
     def failures(self) -> int:
-        """Return failures of every kind."""
         return self.kinds.total()
 
 
@@ -259,7 +258,6 @@ def poisson(draw: random.Random, mean: float) -> int:
 
 
 def binomial(draw: random.Random, calls: int, rate: float) -> int:
-    """Draw how many of some calls fail."""
     if calls * min(rate, 1 - rate) > 30:
         spread = math.sqrt(calls * rate * (1 - rate))
         return min(calls, max(0, round(draw.gauss(calls * rate, spread))))
