@@ -13,7 +13,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from diagnostics.alerting.notification_models import Channel
-from diagnostics.outbound.credentials import REFERENCE_SCHEMES, read_credential, seal, unseal
+from diagnostics.outbound.credentials import (
+    REFERENCE_SCHEMES,
+    WorkingKeyError,
+    read_credential,
+    seal,
+    unseal,
+)
 from diagnostics.redaction.redactor import register_secret
 
 OVERLAP = timedelta(hours=24)
@@ -56,13 +62,13 @@ def keep_target(channel: Channel, target: str) -> None:
         return
     channel.credential = ""
     channel.shown = shown_of(target)
-    _close(channel, {**_open(channel), "target": target})
+    _close(channel, {**_readable(channel), "target": target})
 
 
 def rotate_secret(channel: Channel, now: datetime) -> str:
     """Put a new secret before the one in use, and give it: it is shown once."""
     fresh = make_secret(secrets.token_bytes(SECRET_BYTES))
-    before = _open(channel)
+    before = _readable(channel)
     kept = before.get("secrets", [])[:1]
     _close(channel, {**before, "secrets": [fresh, *kept]})
     channel.rotated_at = now if kept else None
@@ -90,6 +96,14 @@ def _open(channel: Channel) -> dict[str, Any]:
         return {}
     opened: dict[str, Any] = unseal(_identity(channel), bytes(channel.sealed))
     return opened
+
+
+def _readable(channel: Channel) -> dict[str, Any]:
+    """Return what is sealed; nothing if another key sealed it, so that it can be replaced."""
+    try:
+        return _open(channel)
+    except WorkingKeyError:
+        return {}
 
 
 def _close(channel: Channel, value: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Signing in: locked after a few bad tries, ended in time, staff with a second factor."""
 
+import base64
 import time
 from collections.abc import Sequence
 from io import StringIO
@@ -22,6 +23,7 @@ from django.core.mail import EmailMessage
 from django.core.mail.backends.locmem import EmailBackend
 from django.core.management import call_command
 from django.test import Client
+from structlog.testing import capture_logs
 
 from config.accounts import STAMPS
 from config.second_factor import SealedFactors
@@ -306,6 +308,21 @@ def test_a_code_works_once(staff: Client, ada: Any) -> None:
     code = code_of(secret, 1)
     assert TOTP(factor).validate_code(code)
     assert not TOTP(factor).validate_code(code)
+
+
+def test_a_factor_that_another_key_sealed_takes_no_code_and_the_log_says_why(
+    staff: Client, ada: Any, settings: Any
+) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    again = Client()
+    sign_in(again)
+    with capture_logs() as lines:
+        answer = again.post("/accounts/2fa/authenticate/", {"code": code_of(secret, 1)})
+    assert answer.status_code == 200
+    assert "_auth_user_id" not in again.session
+    assert any("another FAILSOFT_WORKING_KEY" in str(line.get("reason")) for line in lines)
 
 
 def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:

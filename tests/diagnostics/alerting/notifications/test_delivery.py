@@ -1,5 +1,6 @@
 """Delivery over real SMTP and HTTP: signed, retried, in order, once by key."""
 
+import base64
 import email
 import json
 import math
@@ -16,7 +17,7 @@ from standardwebhooks import Webhook
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting import delivery
-from diagnostics.alerting.channels import rotate_secret, secrets_of
+from diagnostics.alerting.channels import keep_target, rotate_secret, secrets_of
 from diagnostics.alerting.delivery import AT_ONCE, PAUSES, claim_next, deliver_all, probe_channels
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.store.models import OutboxMessage
@@ -95,6 +96,20 @@ def test_s18_a_webhook_is_verified_by_the_reference_library_while_secrets_rotate
     travel(timedelta(hours=25))
     channel.refresh_from_db()
     assert secrets_of(channel, clock.now()) == [second]
+
+
+def test_a_channel_that_another_key_sealed_is_set_up_again(
+    project: Project, hook: tuple[Hook, str], settings: Settings
+) -> None:
+    channel = make_channel(project, "webhook", "https://before.example/hook")
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    keep_target(channel, hook[1])
+    channel.save()
+    secret = rotate_secret(channel, clock.now())
+    happen(make_incident(project))
+    deliver_all()
+    headers, body = hook[0].seen[0]
+    assert Webhook(secret).verify(body, headers)["type"] == "incident.fired"
 
 
 def test_what_a_webhook_tells(project: Project, hook: tuple[Hook, str]) -> None:
