@@ -20,9 +20,8 @@ _DELIVERS = re.compile(phrases("delivers"))
 _LEAVES_OUT = re.compile(phrases("leaves_out"))
 _MENTIONS = re.compile(MAKERS["mentions"]["before"])
 # The sentence of a value begins before it; it goes on behind it, on the same line.
-_BEGUN = re.compile(
-    r"(?:[^.!?:;。！？：；\n]|[.:](?! )){0,200}(?:[^\W_],?[ \t]+[`'\"(*]{0,4}|[\u3040-\u9fff])\Z"
-)
+_BEGUN = re.compile(r"(?:[^\W_],?[ \t]+[`'\"(*]{0,4}|[\u3040-\u9fff])\Z")
+_BEGINS = re.compile(r"[!?;。！？：；\n]|[.:](?= )")
 _ENDS_LATER = re.compile(
     r"[`'\")*]{0,4}(?:[,;]?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]"
     r"|[，；、]?[ \t]?[\u3040-\u9fff\uac00-\ud7a3])"
@@ -37,6 +36,7 @@ _MENTIONS_BEHIND = re.compile(
     rf"[`'\")*]{{0,4}},?[ \t]+{MAKERS['mentions']['behind']}|{_DENIES}"
     rf"|[^.!?,;。！？，；\n]{{0,80}}(?:[,，][ \t]?(?:{MAKERS['mentions']['but']})|[;；]){_DENIES}"
 )
+_CLAUSES = re.compile(rf"{MAKERS['mentions']['reasons']}|[,;，；]")
 _SENTENCES = re.compile(r"(?<=[.!?])(?=[\s`'\")*_]|\Z)|(?<=[。！？؟])")
 _OFFERS_MORE = re.compile(MAKERS["mentions"]["more"])
 _TEMPLATES = phrases("templates")
@@ -79,15 +79,16 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
 
 def _check_sentence(text: str, start: int, end: int, tail: str) -> None:
     """Refuse a value that its sentence only mentions, or that a question on its line doubts."""
-    begun, goes_on = _BEGUN.search(text, max(0, start - 200), start), _ENDS_LATER.match(text, end)
-    said = begun[0].lower() if begun is not None else ""
+    begun, goes_on = _BEGUN.search(text, max(0, start - 20), start), _ENDS_LATER.match(text, end)
+    said = _BEGINS.split(text[max(0, start - 200) : start].lower())[-1] if begun else ""
+    sentences = _SENTENCES.split(tail.partition("\n")[0])
     is_mentioned = _MENTIONS.search(said) is not None
     if goes_on is not None:
         is_mentioned |= _PREMISE.match(said) is not None
         # A value begins its sentence if the next word does not.
         if begun is not None or not goes_on[0][-1].isupper():
             is_mentioned |= _MENTIONS_BEHIND.match(tail) is not None
-    sentences = _SENTENCES.split(tail.partition("\n")[0])
+            is_mentioned |= _DECLINES.search(_CLAUSES.split(sentences[0])[0]) is not None
     is_asked = any(
         one.endswith(("?", "？", "؟")) and not _OFFERS_MORE.search(one) for one in sentences
     )
@@ -143,7 +144,7 @@ _STATEMENT = re.compile(
     r"|^(?:<{7}|@@ -\d|\*{3} (?:Begin|Add|Update) )|<<[-~]?[ \t]?['\"]?[A-Z]{2,20}\b"
     r"|^(?:>>> (?![\[{])|(?:In|Out) ?\[\d+\]:|irb\(|[\w.@~/:-]{0,80}\$ [a-z]|PS [A-Z]:)"
     r"|^(?:HTTP/\d[\d.]* \d{3}\b|[A-Z]{3,7} \S{1,400} HTTP/\d|(?i:content-type): ?\w+/)"
-    r"|^---[ \t]*\n[a-z_-]{1,80}: "
+    r"|^---[ \t]*\n[a-z_-]{1,80}: |^Traceback \(most"
     r"|^(?:From|To|Date): (?:[^@\n]{1,200}@[^\n]{1,200}\n(?:From|To|Date)|[^\n]{1,400}\nSubject): ",
     re.MULTILINE,
 )
@@ -154,8 +155,8 @@ _GOES_ON = re.compile(
     re.MULTILINE,
 )
 # The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL;
-# what is printed or compared, passed to the method of a result, part of a URL, glued to the name
-# of a type, or one of several assignments on a line.
+# what is printed or compared, passed to the method of a result, part of a URL, or one of
+# several assignments on a line.
 _ARGUMENT = re.compile(
     r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z"
     r"|^[ \t]*\|(?:[^|\n]*\w[^|\n]*\|[^\n]*|[ \t`]*)\Z"
@@ -166,13 +167,16 @@ _ARGUMENT = re.compile(
     r"|^(?![ \t]*=)[^\n]{1,400}[=!]=[ \t]*\Z"
     r"|^[ \t$]*(?:export|set) \w{1,80}=['\"]?\Z|\\(?!boxed)[A-Za-z]{2,30}\Z"
     r"|\b(?:[a-z][a-z+.-]{1,20}://|data:)[^\s'\"`]{1,400}\Z"
-    r"|(?<![\w`~])(?!(?i:json|assistant|\w*(?:answer|final|output|response|result))\Z)"
-    r"[A-Za-z_]\w{0,80}\Z|=[ \t]*[\w.:]{1,80}[ \t]+\Z"
     r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?"
     r"(?!(?:\w*_)?(?:answer|output|plan|result)=)[\w.]{1,80}=\s*\Z",
     re.MULTILINE,
 )
-# A block of another notation: a word, then a brace with a bare key and a bare value.
+# Another notation: the name of a type, glued to the value or behind `=`; a word, then a brace with
+# a bare key and a bare value.
+_TYPE_NAME = re.compile(
+    r"(?:(?<![\w`~])(?!(?i:json|assistant|\w*(?:answer|final|output|response|result))\Z)"
+    r"[A-Za-z_]\w{0,80}|=[ \t]*[\w.:]{1,80}[ \t]+)\Z"
+)
 _BLOCK_NAME = re.compile(r"[\w)](?<!return)(?<!default)[ \t]+\Z")
 _BLOCK = re.compile(r"\{\s*[A-Za-z_-][\w-]{0,80}\s*:\s*(?!(?i:true|false|null|none)\b)[A-Za-z#]")
 # In the fence of a program, a line that begins with two words: a command, a definition.
@@ -203,6 +207,7 @@ def check_program(text: str, start: int, end: int) -> None:
     statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
     statements.append(_GOES_ON.match(text, end))
     statements.append(_ARGUMENT.search(text, max(line, start - 400), start))
+    statements.append(_TYPE_NAME.search(text, max(line, start - 100), start))
     if _BLOCK.match(text, start):
         statements.append(_BLOCK_NAME.search(text, max(line, start - 20), start))
     if opened >= 0:

@@ -15,7 +15,7 @@ _ANY_CASE = re.compile(r"(?i:true|false|null|none)(?![\w-])")
 _NO_WORDS = frozenset((
     "undefined", "nan", "inf", "infinity", "nil", "void", "yes", "no", "on", "off", "y", "n",
     "t", "f", "tr", "tru", "fa", "fal", "fals", "nu", "nul", "non", "or", "and", "not", "etc",
-    "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided",
+    "rest", "omitted", "unchanged", "snip", "snipped", "truncated", "elided", "ellipsis",
     "wahr", "falsch", "ja", "nein", "vrai", "faux", "oui", "verdadero", "verdadeiro",
     "falso", "sí", "sim", "não", "vero", "waar", "onwaar", "истина", "ложь", "да", "нет",
     "真", "假", "是", "否", "无", "空", "はい", "いいえ", "예", "아니요", "नहीं", "हाँ", "نعم", "لا",
