@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element, ElementTree, SubElement
 from failsoft import VERSION
 from failsoft.json_lines import Line, LineError, answer_lines, guard_terminal, write_line
 from failsoft.mcp_bridge import run_bridge
-from failsoft.parsing.strict import JsonTextError, locate_violations, parse_json
+from failsoft.parsing.strict import JsonTextError, locate_faults, parse_json
 from failsoft.plans.contract import CONTRACT_VERSION, MAX_PAYLOAD_BYTES
 from failsoft.plans.results import validate_results
 from failsoft.plans.validation import validate_payload
@@ -207,7 +207,7 @@ def _check(
     # Messages quote names from the document.
     return [
         {**fault, "message": mask(fault["message"])}
-        for fault in locate_violations(text, check(value))
+        for fault in locate_faults(text, [fault.as_dict() for fault in check(value)])
     ]
 
 

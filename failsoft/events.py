@@ -212,6 +212,13 @@ class Repair(_Part):
     lossless: bool = True
 
 
+# Kinds of repairs around the root value, not inside it.
+AROUND = frozenset((
+    "fence", "prose", "think_block", "run_on", "tag", "wrapper", "block_quote", "byte_order_mark",
+    "repeated_answer", "quoted_answer",
+))  # fmt: skip
+
+
 class Coercion(_Part):
     """One value that was coerced."""
 

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from diagnostics.redaction.redactor import redact
 from diagnostics.rest.bodies import JSON_TYPE, BodyTooLargeError, WrongKindError, refusing_body
 from diagnostics.rest.resources import Resource
-from failsoft.parsing.strict import locate_violations, parse_json
+from failsoft.parsing.strict import locate_faults, parse_json
 from failsoft.plans.violations import Violation
 
 
@@ -42,5 +42,5 @@ def describe_violations(text: str, violations: list[Violation]) -> list[dict[str
     return [
         # Messages quote names from the document.
         {**violation, "message": redact(violation["message"])}
-        for violation in locate_violations(text, violations)
+        for violation in locate_faults(text, [violation.as_dict() for violation in violations])
     ]

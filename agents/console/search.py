@@ -20,10 +20,10 @@ from agents.badges import outcome_badge
 from agents.console.goal_forms import AnswerForm
 from agents.console.run_page import events_with, show_run
 from agents.goals.records import find_goal, goal_path, is_plain, run_path
-from diagnostics.accounts.saved_views import view_address, views_for
+from diagnostics.accounts.models import SavedView
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.rule_models import AlertRule
-from diagnostics.queries.matrix import name_of
+from diagnostics.analysis.series import name_of
 from diagnostics.selection.query_language import Word, write_word
 from diagnostics.store.models import Series, Version
 from diagnostics.store.run_models import AgentRun
@@ -139,8 +139,9 @@ def _rules(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
 
 
 def _views(request: ConsoleRequest, text: str) -> Iterator[SearchHit]:
-    for view in views_for(request.project.pk, request.user).filter(name__icontains=text)[:SHOWN]:
-        yield SearchHit(view.name, view_address(view), "" if view.is_shared else "private")
+    views = SavedView.open_to(request.project.pk, request.user)
+    for view in views.filter(name__icontains=text)[:SHOWN]:
+        yield SearchHit(view.name, view.address, "" if view.is_shared else "private")
 
 
 def _words(_: ConsoleRequest, text: str) -> Iterator[SearchHit]:

@@ -1,10 +1,12 @@
 """Projects and members, keys, invitations, profiles, saved views, audit entries."""
 
 from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
+from django.urls import NoReverseMatch, reverse
 
 from diagnostics.constraints import NamedRow, check, index, known, person, unique
 from diagnostics.redaction.fields import RedactedCharField
@@ -135,6 +137,19 @@ class Profile(NamedRow):
         constraints = [known("diagnostics_profile_theme_known", "theme", "system light dark")]
 
 
+SAVED_PAGES = {
+    "now": "Now",
+    "models": "Models",
+    "failures": "Failures",
+    "runs": "Runs",
+    "incidents": "Incidents",
+    "compare": "Compare",
+    "prompts": "Prompts",
+}
+"""Pages that can be saved, by URL name."""
+Person = AbstractBaseUser | AnonymousUser
+
+
 class SavedView(NamedRow):
     """A saved page: its URL name and query string.
 
@@ -156,3 +171,19 @@ class SavedView(NamedRow):
             unique("diagnostics_savedview_name_once_an_owner", "project owner name"),
             check("diagnostics_savedview_is_named", ~Q(name="")),
         ]
+
+    @property
+    def address(self) -> str:
+        """The URL of the view; that of the Now page if its page no longer exists."""
+        try:
+            path = reverse(self.page)
+        except NoReverseMatch:
+            path = reverse("now")
+        return f"{path}?{self.query}" if self.query else path
+
+    @staticmethod
+    def open_to(project_id: int, person: Person) -> "models.QuerySet[SavedView]":
+        """Return the views that a user may open: their own, and shared ones."""
+        views = SavedView.objects.filter(project_id=project_id)
+        allowed = views.filter(Q(owner_id=person.pk or 0) | Q(is_shared=True))
+        return allowed.select_related("owner").order_by("name", "pk")

@@ -10,7 +10,7 @@ from failsoft.events import FAILURE_EVENT_KINDS, PostedEvent
 from failsoft.json_values import clean_text
 from failsoft.redaction import FAILED, Redact
 from failsoft.redaction.pipeline import INPUT_CHARACTERS, PREVIEW_BYTES
-from failsoft.redaction.secret_names import is_secret_name
+from failsoft.redaction.secret_names import NAME_FIELDS, SECRET_MARK, is_secret_name
 
 Row = dict[str, Any]
 
@@ -23,12 +23,6 @@ PAYLOAD_FIELDS = (
 CLOSED_FIELDS = frozenset(
     {"event_id", "name", "node", "occurred_at", "output_mode"}
     | {"parse_error_type", "status", "unchecked"}
-)
-# Names of series and their dimensions, which are not secret by prefix or suffix alone.
-NAME_FIELDS = frozenset(
-    {"correlation_id", "environment", "model", "node", "prompt_version", "provider", "region"}
-    | {"release", "schema", "schema_version", "served_model", "source", "system_fingerprint"}
-    | {"tool", "upstream"}
 )
 COLUMN_EXCEPTIONS = frozenset((*PAYLOAD_FIELDS, "name"))
 # Not hashed if missing, so that events stored before these fields keep their hash.
@@ -43,7 +37,6 @@ SEPARATOR, NAME_SEPARATOR = "\n\n", ","
 SHORT_NUMBER = 2**31
 KEY = re.compile(r"(?=[A-Za-z]*[0-9])(?=[0-9]*[A-Za-z])[A-Za-z0-9]{16,}")
 """What no name of a credential contains, but many credentials do that no rule knows."""
-SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
 def make_row(index: int, event: PostedEvent, redact: Redact, *, keep_preview: bool = True) -> Row:

@@ -13,13 +13,12 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004
 
-from diagnostics.redaction.event_rows import NAME_FIELDS, SECRET_MARK
 from failsoft.json_values import JSON, clean_text
 from failsoft.redaction import FAILED, Redacted, Redactor
 from failsoft.redaction.known_values import WeakSecretError, encodings
 from failsoft.redaction.re2_search import OwnRules
 from failsoft.redaction.rules import load_rule_set
-from failsoft.redaction.secret_names import is_secret_name
+from failsoft.redaction.secret_names import NAME_FIELDS, SECRET_MARK, is_secret_name
 
 logger = structlog.get_logger(__name__)
 

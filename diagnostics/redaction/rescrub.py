@@ -16,10 +16,10 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 
 from diagnostics import clock
-from diagnostics.redaction.event_rows import NAME_FIELDS
 from diagnostics.redaction.rules import RedactionRule, Rescrub, forget_rules, redactor_of
 from failsoft.redaction import Redact
 from failsoft.redaction.pipeline import cut
+from failsoft.redaction.secret_names import NAME_FIELDS
 
 BATCH_ROWS = 200
 MOST_STARTS = 5

@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from django import forms
 
-from diagnostics.accounts.models import SavedView
-from diagnostics.accounts.saved_views import Person, views_for
+from diagnostics.accounts.models import Person, SavedView
 from diagnostics.redaction.redactor import SecretTypedError, refuse_secret
 from diagnostics.reports.models import DAYS, Cadence, Subscription, read_filter
 from diagnostics.selection.query_language import write_query
@@ -88,7 +87,7 @@ class SubscriptionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # 
     ) -> None:
         super().__init__(data, instance=instance)
         views: Any = self.fields["view"]
-        views.queryset = views_for(instance.project_id, person)
+        views.queryset = SavedView.open_to(instance.project_id, person)
         self.fields["filter"].initial = read_filter(instance.query)
         if data is None and not instance.pk and instance.zone == "UTC":
             # The zone is unknown here; the browser fills it in.

@@ -19,7 +19,7 @@ from django.utils.crypto import get_random_string
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, note
-from diagnostics.accounts.saved_views import Person
+from diagnostics.accounts.models import Person
 from diagnostics.figures import plural
 from diagnostics.outbound.mail import make_message_id
 from diagnostics.reports.models import ReportDelivery, Subscription

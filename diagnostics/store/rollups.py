@@ -7,8 +7,7 @@ about a quarter of its full width; `sum()` ignores nulls.
 from collections.abc import Mapping
 from typing import Any
 
-from failsoft.events import EventKind, PostedEvent
-from failsoft.parsing.faults import AROUND
+from failsoft.events import AROUND, EventKind, PostedEvent
 
 Row = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from django.urls import reverse
 
-from diagnostics.accounts.saved_views import PAGES, view_address, views_for
+from diagnostics.accounts.models import SAVED_PAGES, SavedView
 from diagnostics.figures import shorten
 from diagnostics.selection.conditions import known_values
 from diagnostics.selection.fields import (
@@ -111,7 +111,7 @@ def filter_frame(
     subject = replace(about or selection, default_range=DEFAULT_RANGE)
     # Events know every filter; any other list those that its page applies.
     taken = subject if export == "events" or applies is None else subject.only(applies)
-    views = views_for(request.project.pk, request.user)
+    views = SavedView.open_to(request.project.pk, request.user)
     bar = {
         "action": request.path,
         "ranges": list(_ranges(selection, own)),
@@ -131,7 +131,7 @@ def filter_frame(
         "exports": list(_exports(export, taken, exported or {})) if export else [],
         "page": _saveable_page(request),
         "query": _joined(selection.query(), own),
-        "views": [(view, view_address(view)) for view in views[:SHOWN_VIEWS]],
+        "views": [(view, view.address) for view in views[:SHOWN_VIEWS]],
         "zones": ZONES,
     }
     return {"selection": selection, "bar": bar}
@@ -152,7 +152,7 @@ def _times(selection: Selection) -> dict[str, Any]:
 def _saveable_page(request: ConsoleRequest) -> str | None:
     """Name the page where its address can be kept as a view."""
     match = request.resolver_match
-    is_saveable = match and match.view_name in PAGES and not match.kwargs
+    is_saveable = match and match.view_name in SAVED_PAGES and not match.kwargs
     return match.view_name if match and is_saveable else None
 
 

@@ -7,8 +7,8 @@ from failsoft.events import ParseErrorType
 from failsoft.parsing.faults import ParseFault, RefusalCause, caused, cut_off, unreadable
 from failsoft.parsing.keys import Bare
 from failsoft.parsing.scalars import QUOTES
+from failsoft.parsing.tracing import MAX_DEPTH
 
-MAX_DEPTH = 64
 _CLOSERS = re.compile(r"[\s\]}]{0,400}")
 _NAME = re.compile(r"\w[\w./:@#-]*")
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pydantic import TypeAdapter
 
-from failsoft.events import MAX_ERRORS, ParseErrorType, Repair
+from failsoft.events import AROUND, MAX_ERRORS, ParseErrorType, Repair
 
 
 class RefusalCause(StrEnum):
@@ -151,11 +151,6 @@ class Lines:
 
 # These repairs drop something that the model wrote.
 LOSSY = frozenset({"comment", "prose", "think_block", "run_on", "tail_cut", "surplus_closer"})
-# These repairs are around the root value, not inside it.
-AROUND = frozenset((
-    "fence", "prose", "think_block", "run_on", "tag", "wrapper", "block_quote", "byte_order_mark",
-    "repeated_answer", "quoted_answer",
-))  # fmt: skip
 MORE = "more_repairs"
 # One validation for all rows: many small models cost more than parsing.
 _REPAIRS: TypeAdapter[tuple[Repair, ...]] = TypeAdapter(tuple[Repair, ...])

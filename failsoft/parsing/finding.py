@@ -1,8 +1,8 @@
 """Finding the only answer in a text.
 
 1. Go through the text that no value has claimed, up to the end of the answer's turn: drop
-   thinking, read calls written as markup, skip brackets of prose, read every object and array as
-   a candidate.
+   thinking, read calls written as markup, skip brackets of prose (`{step_id}`, `[1]`: no answers,
+   unless nothing else can be one), read every object and array as a candidate.
 2. One candidate, or equal ones under equal labels, is the answer; so are one or more calls.
 3. Refuse it when the rest of the text belongs to the same document, record or program, or says
    that it is no answer.
@@ -13,7 +13,6 @@ from typing import Any
 
 from failsoft.events import ParseErrorType
 from failsoft.parsing import calls, thinking
-from failsoft.parsing.asides import OPENER, Span, aside_end, is_answer, read_asides
 from failsoft.parsing.candidates import Candidate, read_candidate
 from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, unreadable
 from failsoft.parsing.makers import END_MARKS, declines
@@ -29,6 +28,8 @@ from failsoft.parsing.scalars import ODD_SPACES
 from failsoft.parsing.surroundings import (
     check_before,
     check_outside,
+    is_list_of_scalars,
+    is_mentioned,
     note_surroundings,
     resembles_yaml,
 )
@@ -50,6 +51,25 @@ _BLANK = re.compile(rf"(?:[\s{''.join(ODD_SPACES)}]|{_FENCE}|{_TURN})*")
 _LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•]|\d{1,3}[.)])[ \t]+\S", re.MULTILINE)
 # The end of a word and the beginning of the next; of fixed length, so that a search is linear.
 _WORDS = re.compile(r"[^\W\d_][^\W_]\W{0,3}\s\W{0,3}[^\W\d_]")
+Span = tuple[int, int]
+MAX_ASIDES = 100
+# What a server sends behind its last event.
+_STREAM_END = "[DONE]"
+# Not the brackets of terminal colours.
+OPENER = re.compile("(?<!\x1b)[\\[{［｛]")
+# `{step_id}`, `[1]`, `{{name}}`: brackets of prose, with no key in them; DSPy's names of fields.
+_ASIDE = re.compile(
+    r"\[(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\]|\{(?:[^\[\]{}\"'“”‘’:=\n]|(?<=\w)['’](?=\w)){0,80}\}"
+    r"|\[\[ ## [\w ]{1,80} ## \]\]|\{\{[^{}\"':\n]{0,80}\}\}|\[\s*-?[\d.]+\s*,\s*-?[\d.∞]+\s*\)"
+)
+_SUBSCRIPT = re.compile(r"\[\s?[\"']?[\w .-]{0,60}[\"']?\s?\]")
+_AROUND_ASIDE = re.compile(r"[\s:=>(`~]\Z|\A\Z")
+_FENCE_BEFORE = re.compile(r"(?:`{3}|~{3})[\w-]*\s*\Z")
+_FENCE_BEHIND = re.compile(r"\s*(?:`{3}|~{3})")
+# The start of the text or of a line, a fence, a tag, a colon.
+_FIRST = re.compile(r"(?:\A|^|[>:]|(?:`{3}|~{3})[\w-]*)\s*\Z", re.MULTILINE)
+_BETWEEN = re.compile(r"[\s,;]*(?:(?:`{3}|~{3})[\w-]*\s*){0,2}(?:(?:or|and|then)\b[\s:]*)?")
+_BEHIND_ASIDE = re.compile(r"[ \t;.)`~]*(?:\Z|\n|</|<\|)")
 
 
 def find_answer(text: str, ledger: RepairLedger, trace: Trace | None = None) -> Candidate:
@@ -146,6 +166,70 @@ def _second_answer(text: str, at: int, first: Candidate) -> ParseFault:
     if resembles_yaml(text[:at], first.start, first.end):
         return unreadable(0, NOTHING)
     return ParseFault(at, "one answer; this is a second one", ParseErrorType.MULTIPLE_OBJECTS)
+
+
+def aside_end(text: str, at: int) -> int | None:
+    """Return the end of brackets in prose; None when an answer may begin at `at`."""
+    before = text[at - 1 : at]
+    is_quoted = before in ("'", '"', "`") and text[at + 1 : at + 2] == before
+    if is_quoted and not text[at + 2 : at + 3].isalnum():
+        return at + 1
+    if text[at] == "[" and (before.isalnum() or before in ("]", ")")) and before:
+        subscript = _SUBSCRIPT.match(text, at)
+        if subscript is not None:
+            return subscript.end()
+    aside = _ASIDE.match(text, at)
+    return aside.end() if aside is not None else None
+
+
+def is_answer(text: str, start: int, end: int, last_end: int) -> bool:
+    """Whether brackets without a key are an answer: empty ones, and lists near an answer."""
+    if not text[start + 1 : end - 1].strip():
+        return not is_mentioned(text, start, end)
+    return is_list_of_scalars(text, start, end) and _is_near_answer(text, start, end, last_end)
+
+
+def _is_near_answer(text: str, start: int, end: int, last_end: int) -> bool:
+    """Whether a list is fenced, or separated from an answer by space or `or` only."""
+    if _FENCE_BEFORE.search(text, max(0, start - 40), start) and _FENCE_BEHIND.match(text, end):
+        return True
+    is_near = last_end > 0 and start - last_end <= 200
+    if is_near and _BETWEEN.fullmatch(text, last_end, start):
+        return _BEHIND_ASIDE.match(text, end) is not None or last_end == start
+    gap = _BETWEEN.match(text, end)
+    is_followed = gap is not None and OPENER.match(text, gap.end()) is not None
+    return is_followed and _FIRST.search(text, max(0, start - 80), start) is not None
+
+
+def read_asides(text: str, asides: list[Span], trace: Trace | None) -> list[Candidate]:
+    """Return the brackets of a text without another answer that may be the answer."""
+    candidates: list[Candidate] = []
+    for start, end in asides[:MAX_ASIDES]:
+        if text[start:end] == _STREAM_END:
+            continue
+        is_isolated = (
+            _AROUND_ASIDE.search(text[max(0, start - 1) : start]) is not None
+            and text[max(0, start - 80) : start].rstrip(" \t")[-1:] in ("", ":", "\n", "=", ">")
+            and _BEHIND_ASIDE.match(text, end) is not None
+        )
+        try:
+            candidate = read_candidate(text, start, trace)
+        except ParseFault:
+            if is_isolated and len(asides) == 1 and _is_whole(text, start, end):
+                raise
+            continue
+        is_list = isinstance(candidate.value, list) and len(candidate.value) > 1
+        if _is_whole(text, start, end) or (
+            not candidate.ledger.touches_root() and (is_isolated or is_list)
+        ):
+            candidates.append(candidate)
+    return candidates
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether only a fence surrounds the brackets."""
+    head, tail = text[:start].strip(), text[end : end + 200].strip(" \t\r\n;,`~")
+    return not tail and re.fullmatch(r"(?:(?:`{3}|~{3})[\w-]*)?", head) is not None
 
 
 class _Search:

@@ -1,7 +1,8 @@
-"""Strict JSON with located errors, and the positions of violations in a text."""
+"""Strict JSON with located errors, and the positions of faults in a text."""
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -11,8 +12,7 @@ import jiter
 
 from failsoft.json_values import escape_pointer
 from failsoft.parsing.faults import line_and_column
-from failsoft.plans.contract import MAX_DEPTH, MAX_PAYLOAD_BYTES
-from failsoft.plans.violations import Violation
+from failsoft.parsing.tracing import MAX_BYTES, MAX_DEPTH
 
 _PLACE = re.compile(r"(.*?)(?: at line (\d+) column (\d+))?", re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
@@ -31,7 +31,7 @@ class JsonTextError(Exception):
         return f"line {self.line}, column {self.column}: {self.message}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the refusal in the shape of a located violation of the root."""
+        """Return the refusal in the shape of a located fault of the root."""
         return {
             "path": "",
             "code": self.code,
@@ -41,7 +41,7 @@ class JsonTextError(Exception):
         }
 
 
-def parse_json(raw: bytes, limit: int = MAX_PAYLOAD_BYTES, *, allow_inf_nan: bool = False) -> Any:  # noqa: ANN401 - JSON
+def parse_json(raw: bytes, limit: int = MAX_BYTES, *, allow_inf_nan: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return the JSON value of UTF-8 text of at most `limit` bytes.
 
     Raises JsonTextError: `too_large`, `not_json`, `duplicate_key`, `too_deep`. Lone
@@ -90,23 +90,23 @@ def _classify(reason: str) -> tuple[str, str]:
 _TOKEN = re.compile(r'(?P<mark>[{}\[\],:])|(?P<string>"[^"]*")|(?P<scalar>[^\s{}\[\],:"]+)')
 
 
-def locate_violations(text: str, violations: list[Violation]) -> list[dict[str, Any]]:
-    """Return each violation with the line and column of its value.
+def locate_faults(text: str, faults: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return each fault with the line and column of the value at its `path`.
 
     A missing value is located at the start of its object. `text` is valid JSON; one linear
     pass.
     """
-    pointers = (violation.path for violation in violations)
     with_parents = {""}
-    for pointer in pointers:
+    for fault in faults:
+        pointer = fault["path"]
         while pointer not in with_parents:
             with_parents.add(pointer)
             pointer = pointer.rpartition("/")[0]
     offsets = locate(text, with_parents)
     rows = []
-    for violation in violations:
-        line, column = line_and_column(text, _nearest(offsets, violation.path))
-        rows.append({**violation.as_dict(), "line": line, "column": column})
+    for fault in faults:
+        line, column = line_and_column(text, _nearest(offsets, fault["path"]))
+        rows.append({**fault, "line": line, "column": column})
     return rows
 
 

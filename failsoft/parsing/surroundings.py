@@ -6,7 +6,8 @@ then it is refused.
 
 import re
 
-from failsoft.parsing.faults import AROUND, RepairLedger, unreadable
+from failsoft.events import AROUND
+from failsoft.parsing.faults import RepairLedger, unreadable
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _TAG = re.compile(

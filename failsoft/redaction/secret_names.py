@@ -1,4 +1,4 @@
-"""Names whose values are secrets."""
+"""Names whose values are secrets, and names of fields whose values are names."""
 
 import re
 from enum import IntEnum
@@ -40,6 +40,13 @@ NOT_SECRET = re.compile(
     r"|max|min|total|prompt|completion|input|output|num|count|next|page|continuation"
     r"|eos|bos|pad|stop|special)_?(?:keys?|tokens?)"
 )
+# Names of series and their dimensions, which are not secret by prefix or suffix alone.
+NAME_FIELDS = frozenset(
+    {"correlation_id", "environment", "model", "node", "prompt_version", "provider", "region"}
+    | {"release", "schema", "schema_version", "served_model", "source", "system_fingerprint"}
+    | {"tool", "upstream"}
+)
+SECRET_MARK = "[REDACTED:secret]"  # noqa: S105 - the marker that replaces a secret
 
 
 class Strength(IntEnum):

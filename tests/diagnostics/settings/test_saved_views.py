@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from diagnostics.accounts.models import AuditEntry, Project, SavedView
-from diagnostics.accounts.saved_views import LONGEST_NAME, MOST_VIEWS
+from diagnostics.settings.saved_views import LONGEST_NAME, MOST_VIEWS
 from tests.console import Role, make_member
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failsoft.parsing.faults import line_and_column
-from failsoft.parsing.strict import locate, locate_violations
-from failsoft.plans.violations import Violation
+from failsoft.parsing.strict import locate, locate_faults
 
 _TEXT = """{
   "a": {"b~/c": [1, {"d": "x, ]}"}]},
@@ -26,8 +25,8 @@ def test_values_are_found_by_their_pointers() -> None:
 
 
 def test_a_missing_value_stands_where_its_holder_begins() -> None:
-    (violation,) = locate_violations(_TEXT, [Violation("/a/b~0~1c/1/z/0", "c", "m")])
-    assert (violation["line"], violation["column"]) == (2, 21)
+    (fault,) = locate_faults(_TEXT, [{"path": "/a/b~0~1c/1/z/0", "code": "c", "message": "m"}])
+    assert (fault["line"], fault["column"]) == (2, 21)
 
 
 _values = st.recursive(

@@ -13,8 +13,7 @@ from failsoft.retry.answers import (
     interpret,
 )
 from failsoft.retry.engine import Feedback
-from failsoft.retry.mistakes import mistakes_in
-from failsoft.retry.prompts import describe_feedback
+from failsoft.retry.prompts import describe_feedback, mistakes_in
 
 NEXT_STEP, PLAN = PlannerSchema.NEXT_STEP, PlannerSchema.PLAN
 STEP = '"step_id": "step_1", "tool": "echo"'
