@@ -14,7 +14,7 @@ from diagnostics.alerting.reminders import remind_all, send_canaries
 from diagnostics.alerting.rule_rows import purge_evaluations
 from diagnostics.ingest.answerers import forget_old_answerers
 from diagnostics.ingest.key_counts import forget_old_counts
-from diagnostics.ingest.receiving import settle_verdicts
+from diagnostics.ingest.log_answers import settle_verdicts
 from diagnostics.ingest.span_runs import forget_old_spans, settle_runs
 from diagnostics.prices.prices import look_up_prices
 from diagnostics.redaction.rescrub import advance_all

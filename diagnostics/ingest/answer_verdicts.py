@@ -23,7 +23,7 @@ from diagnostics.ingest.agent_schemas import COMPILED, schemas_for
 from diagnostics.ingest.models import AgentSchema, SpanVerdict
 from diagnostics.ingest.otlp.answers import CalledTool
 from diagnostics.ingest.otlp.attributes import slug
-from diagnostics.ingest.otlp.mapping import UNUSABLE, Draft
+from diagnostics.ingest.otlp.drafts import UNUSABLE, Draft
 from diagnostics.ingest.schemas import CompiledSchema, OverBudgetError, SchemaVerdict, judge
 from diagnostics.ingest.schemas.reading import MAX_BYTES, MAX_DEPTH, MAX_NODES
 from failsoft.events import ParseErrorType, UncheckedReason, ValidationErrorItem

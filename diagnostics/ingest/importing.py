@@ -17,8 +17,9 @@ from typing import TypeVar
 
 from diagnostics import clock
 from diagnostics.ingest.exports.files import ExportFormat, read_file
+from diagnostics.ingest.log_answers import PATIENCE
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem, nanoseconds_of
-from diagnostics.ingest.receiving import PATIENCE, Receipt, receive_logs, receive_spans
+from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.span_runs import end_past_runs, settle_runs
 from diagnostics.store.aggregation import fold, waiting
 from diagnostics.store.partitions import ensure_partitions

@@ -20,14 +20,14 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
-from diagnostics.ingest.models import SpanCall, SpanVerdict
-from diagnostics.ingest.otlp.mapping import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
+from diagnostics.ingest.models import SpanCall
+from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
 from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
@@ -221,78 +221,12 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     return joined
 
 
-class LoggedCall(NamedTuple):
-    """The call that a log record is about.
-
-    A stream is read, and its record written, outside of its span: the response names the call.
-    """
-
-    trace_id: str
-    span_id: str
-    response_id: str | None
-
-    def in_rows(self, rows: Mapping[tuple[str, str], Row]) -> Row | None:
-        """Return the row of its span, else of its response in the same trace."""
-        row = rows.get((self.trace_id, self.span_id))
-        return row or rows.get((self.trace_id, self.response_id or ""))
-
-
-def call_of(draft: Draft) -> LoggedCall:
-    response_id = draft.fields.get("attributes", {}).get("response_id")
-    return LoggedCall(draft.trace_id, draft.span_id, response_id)
-
-
-def call_of_row(row: SpanVerdict) -> LoggedCall:
-    response_id = row.content.get("attributes", {}).get("response_id")
-    return LoggedCall(row.trace_id, row.span_id, response_id)
-
-
-def known_calls(project_id: int, calls: Iterable[LoggedCall]) -> dict[LoggedCall, SpanCall | None]:
-    """Return the span, if stored, of each call that a log record is about."""
-    keys = {call: call._replace(response_id=key_of(call.response_id or "")) for call in calls}
-    stored = SpanCall.objects.filter(
-        project_id=project_id, trace_id__in={call.trace_id for call in keys}
-    )
-    rows = {
-        (row.trace_id, name): row for row in stored for name in (row.span_id, str(row.response))
-    }
-    return {call: key.in_rows(rows) for call, key in keys.items()}
-
-
-def delete_success(row: SpanCall) -> dict[str, Any] | None:
-    """Delete the success of a span whose answer arrived later, in the caller's transaction.
-
-    Return its fields; None if the answer was known, or its event is no success.
-    """
-    if row.weight >= ANSWERED:
-        return None
-    fields = _delete_stored(row.project_id, row.event_id)
-    if fields is not None:
-        calls = SpanCall.objects.filter(project_id=row.project_id, event_id=row.event_id)
-        calls.update(weight=ANSWERED, is_joined=True)
-    return fields
-
-
 def reported_calls(
     project_id: int, traces: Collection[str], responses: Collection[str | UUID]
 ) -> QuerySet[SpanCall]:
     """Return the spans of calls in these traces or with these responses, oldest first."""
     conditions = Q(trace_id__in=traces) | Q(response__in=responses)
     return SpanCall.objects.filter(conditions, project_id=project_id).order_by("pk")
-
-
-def unchecked_events(project_id: int, rows: Iterable[SpanCall]) -> frozenset[UUID]:
-    """Return the events of these spans whose answer nothing has checked."""
-    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
-    if not times:
-        return frozenset()
-    events = Event.objects.filter(
-        project_id=project_id,
-        event_id__in=list(times),
-        occurred_at__gte=min(times.values()),
-        unchecked__isnull=False,
-    )
-    return frozenset(events.values_list("event_id", flat=True))
 
 
 def weight_of(draft: Draft) -> int:
@@ -383,14 +317,14 @@ def _replace_stored(project_id: int, calls: Iterable[_Call]) -> None:
     for call in calls:
         if call.stored_id is None or call.is_done:
             continue
-        fields = _delete_stored(project_id, call.stored_id)
+        fields = delete_stored(project_id, call.stored_id)
         if fields is None:
             call.is_done = True
         else:
             call.draft = replace(completed(call.draft, fields), stored_id=call.stored_id)
 
 
-def _delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
+def delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
     """Delete a stored success and return its fields; None if it is no success."""
     events = Event.objects.filter(project_id=project_id, event_id=stored_id)
     event = events.filter(kind=EventKind.SUCCEEDED).first()

@@ -128,11 +128,6 @@ def tallies_of(project_id: int, field: str, since: datetime) -> dict[object, Ite
     return {row[0]: ItemCounts(*row[1:]) for row in sums}
 
 
-def count_late(project_id: int, since: datetime) -> int:
-    minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
-    return minutes.aggregate(late=Sum("late"))["late"] or 0
-
-
 def forget_old_counts() -> int:
     old = KeyMinute.objects.filter(minute__lt=clock.now() - KEEP)
     return old.delete()[0]

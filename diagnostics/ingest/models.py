@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Sum
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
@@ -300,6 +300,11 @@ class KeyMinute(NamedRow):
             # Read by the ingestion page, and by the sweep that deletes what is old.
             unique("diagnostics_keyminute_once", "project minute api_key source slot")
         ]
+
+    @staticmethod
+    def count_late(project_id: int, since: datetime) -> int:
+        minutes = KeyMinute.objects.filter(project_id=project_id, minute__gte=since)
+        return minutes.aggregate(late=Sum("late"))["late"] or 0
 
 
 class Quota(NamedRow):

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp.answers import Answer, ModelCall, read_message
 from diagnostics.ingest.otlp.call_errors import CallError
-from diagnostics.ingest.otlp.mapping import CALL, Draft, expectations_of, make_event
+from diagnostics.ingest.otlp.drafts import CALL, Draft, expectations_of, make_event
 from diagnostics.ingest.otlp.telemetry import Span, nanoseconds_of
 from diagnostics.ingest.schemas import SchemaFaultError, SchemaVerdict, read_schema
 from diagnostics.ingest.schemas.reading import MAX_DEPTH, MAX_NODES

@@ -4,17 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from pydantic import ValidationError
 
-from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.answer_verdicts import AnswerVerdicts, log_sources
+from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.item_warnings import (
     UncheckedAnswers,
@@ -23,41 +20,28 @@ from diagnostics.ingest.item_warnings import (
     rows_of,
     sentences_of,
 )
-from diagnostics.ingest.joined_calls import (
-    call_of,
-    call_of_row,
-    delete_success,
-    forget_old_calls,
-    join_calls,
-    known_calls,
-    unchecked_events,
-)
-from diagnostics.ingest.models import SpanCall, SpanVerdict
+from diagnostics.ingest.joined_calls import join_calls
+from diagnostics.ingest.log_answers import join_verdicts, keep_verdicts
 from diagnostics.ingest.otlp.attributes import OWN_ATTEMPT, OWN_PREFIX, count, count_unknown, short
+from diagnostics.ingest.otlp.drafts import CALL, Draft, make_event
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
 from diagnostics.ingest.otlp.mapping import (
     ANSWER,
-    CALL,
     LATEST_NS,
-    Draft,
     NoEventError,
     draft_log,
     draft_span,
     is_strange,
-    make_event,
 )
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import admit, note_sampled_out
-from diagnostics.ingest.recording import RecordStatus, record, record_calls, unplaced_of
+from diagnostics.ingest.recording import RecordStatus, record_calls
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.ingest.sibling_models import name_models
 from diagnostics.ingest.span_runs import end_runs, is_agent_call, keep_agent_calls
-from diagnostics.redaction.event_rows import redact_content
-from diagnostics.redaction.rules import redactor_of
-from diagnostics.store.deadlines import try_each_project
-from failsoft.events import PostedEvent, UncheckedReason, describe_errors, event_name, split_name
+from failsoft.events import PostedEvent, UncheckedReason, describe_errors
 
 CHUNK = 1000
 MAX_REASONS = 3
@@ -72,17 +56,6 @@ UNCLEAR = (
     "{} evaluations whose gen_ai.evaluation.score.label says neither good nor bad: set"
     " failsoft.verdict to one of these"
 )
-# A span is exported seconds after the log records of its answer.
-PATIENCE = timedelta(minutes=2)
-SETTLED_AT_ONCE, SETTLE_SECONDS = 500, 20.0
-KEEP_TAKEN = timedelta(days=1)
-# An event; once its span has taken it, the service that reports answers so is left.
-WAITING = Q(content__has_key="name")
-VERDICT_FIELDS = (
-    *("parse_error_type", "validation_errors", "repairs", "raw_output_preview"),
-    *("schema", "schema_version"),
-)
-
 Item = TypeVar("Item", Span, LogRecord)
 
 
@@ -165,9 +138,9 @@ def receive_spans(
     # Lock the rows of runs in one order, to avoid deadlocks.
     drafts.sort(key=lambda item: item.correlation_id)
     with transaction.atomic():
-        drafts = _join_verdicts(project_id, drafts)
+        answered = join_verdicts(project_id, [item.draft for item in drafts])
         # One draft per call: one that another span reported adds no event.
-        joined = join_calls(project_id, name_models(project_id, [item.draft for item in drafts]))
+        joined = join_calls(project_id, name_models(project_id, answered))
         receipt.joined += joined.repeated
         drafts = [
             replace(item, draft=joined.drafts[index])
@@ -213,7 +186,11 @@ def receive_logs(
     answers = [item for item in drafts if item.draft.slot == ANSWER]
     with transaction.atomic():
         _store(complete, judge, key, keep_share)
-        _keep_verdicts(project_id, answers, judge)
+        judged = [(item.draft, *judge.make_event(item)) for item in answers]
+        kept = keep_verdicts(project_id, judged)
+        receipt.waiting += kept.waiting
+        receipt.joined += kept.corrected
+        receipt.ignored += kept.ignored
         _keep_evaluations(project_id, evaluations, receipt)
     return receipt
 
@@ -226,56 +203,6 @@ def _keep_evaluations(
     statuses = record_evaluations(project_id, clear)
     receipt.count(statuses)
     receipt.ignored += len(clear) - len(statuses)
-
-
-def settle_verdicts() -> int:
-    """Turn verdicts whose span has not arrived within 2 minutes into events; return how many."""
-    now = clock.now()
-    forget_old_calls()
-    SpanVerdict.objects.filter(~WAITING, received_at__lt=now - KEEP_TAKEN).delete()
-    old = SpanVerdict.objects.filter(WAITING, received_at__lt=now - PATIENCE)
-    return try_each_project("verdicts", old, _settle_old, SETTLE_SECONDS)
-
-
-@transaction.atomic
-def _settle_old(old: QuerySet[SpanVerdict], project_id: int) -> int:
-    unclaimed = old.filter(project_id=project_id).order_by("pk")
-    rows = list(unclaimed.select_for_update(skip_locked=True)[:SETTLED_AT_ONCE])
-    _record_late(project_id, list(_due_events(project_id, rows)))
-    SpanVerdict.objects.filter(pk__in=[row.pk for row in rows]).delete()
-    return len(rows)
-
-
-def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
-    """Yield the events of verdicts; if the span has arrived since, its event is replaced."""
-    known = known_calls(project_id, map(call_of_row, rows))
-    for row in rows:
-        span = known[call_of_row(row)]
-        if span is None:
-            # A valid answer is reported by its span alone.
-            if row.content["parse_error_type"] or row.content["repairs"]:
-                yield PostedEvent.model_validate(row.content)
-        elif (event := _corrected_event(span, row.content)) is not None:
-            yield event
-
-
-def _corrected_event(span: SpanCall, content: dict[str, Any]) -> PostedEvent | None:
-    """Return the event of a span, corrected by the answer of a log record."""
-    stored = delete_success(span)
-    if stored is None:
-        return None
-    kind = split_name(content["name"])[1]
-    answer_fields = {name: content[name] for name in ("attributes", *VERDICT_FIELDS)}
-    name = event_name(stored.pop("node"), kind)
-    # The attempt number is derived later.
-    wire = {"attempt": 1, **stored, **answer_fields, "name": name, "event_id": span.event_id}
-    return PostedEvent.model_validate(wire)
-
-
-def _record_late(project_id: int, events: Sequence[PostedEvent]) -> None:
-    """Store corrected events; a run whose attempts were derived becomes due again."""
-    unplaced = unplaced_of(project_id, (event.event_id for event in events))
-    record(project_id, events, unplaced=unplaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,77 +303,3 @@ def _store(
         judge.receipt.time_marks.update(item.time_mark for item in recorded if item.time_mark)
         if key and keep_share < 1.0:
             note_sampled_out(key, count_sampled_out(posted, keep_share))
-
-
-def _join_verdicts(project_id: int, drafts: list[_DraftedItem]) -> list[_DraftedItem]:
-    """Merge verdicts of log records into the drafts of their spans, once."""
-    drafted = (item.draft for item in drafts)
-    silent = {call_of(draft) for draft in drafted if draft.slot == CALL and draft.kind is None}
-    waiting = SpanVerdict.objects.filter(
-        WAITING, project_id=project_id, trace_id__in={call.trace_id for call in silent}
-    )
-    stored = waiting.select_for_update().order_by("pk")
-    by_name = {(row.trace_id, name): row for row in stored for name in call_of_row(row)[1:] if name}
-    rows = {call: row for call in silent if (row := call.in_rows(by_name)) is not None}
-    if not rows:
-        return drafts
-    # Kept empty for a day, so that log records exported again are not counted twice.
-    joined = [
-        replace(item, draft=_with_verdict(item.draft, rows.get(call_of(item.draft))))
-        for item in drafts
-    ]
-    for row in rows.values():
-        row.content = {"source": row.content["source"]}
-    SpanVerdict.objects.bulk_update(rows.values(), ["content"])
-    return joined
-
-
-def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
-    if (
-        row is None
-        or draft.slot != CALL
-        or "parse_error_type" in draft.fields
-        or draft.answer.is_known
-    ):
-        return draft
-    verdict_fields = {name: row.content[name] for name in VERDICT_FIELDS}
-    known = {name: value for name, value in verdict_fields.items() if value is not None}
-    return replace(draft, fields={**draft.fields, **known})
-
-
-def _keep_verdicts(project_id: int, drafts: list[_DraftedItem], judge: _AnswerJudge) -> None:
-    """Keep verdicts until their spans arrive; spans stored already are corrected."""
-    rows, late = list[SpanVerdict](), list[PostedEvent]()
-    known = known_calls(project_id, (call_of(item.draft) for item in drafts))
-    unchecked = unchecked_events(project_id, filter(None, known.values()))
-    sources = log_sources(project_id)
-    for item in drafts:
-        event, verdict = judge.make_event(item)
-        span = known[call_of(item.draft)]
-        source = item.draft.fields.get("source")
-        is_first = source not in sources
-        is_told = verdict is not None and bool(verdict.error_type or verdict.repairs)
-        # Any other valid answer is reported by its span. The first one may cross it.
-        is_missed = is_first if span is None else span.event_id in unchecked
-        if verdict is None or not (is_told or is_missed):
-            judge.receipt.ignored += 1
-        elif event is not None:
-            content, _ = redact_content(event, redactor_of(project_id))
-            if span is None:
-                rows.append(_verdict_row(project_id, item.draft, content))
-                judge.receipt.waiting += 1
-            elif (replacing := _corrected_event(span, content)) is not None:
-                late.append(replacing)
-                judge.receipt.joined += 1
-                # Marks for a day that log records carry the answers of this service.
-                taken = {"source": content["source"]}
-                rows += [_verdict_row(project_id, item.draft, taken)] if is_first else []
-            sources |= {rows[-1].content["source"]} if rows else set()
-    SpanVerdict.objects.bulk_create(rows, ignore_conflicts=True)
-    _record_late(project_id, late)
-
-
-def _verdict_row(project_id: int, draft: Draft, content: dict[str, Any]) -> SpanVerdict:
-    row = SpanVerdict(project_id=project_id, trace_id=draft.trace_id, span_id=draft.span_id)
-    row.received_at, row.content = clock.now(), content
-    return row

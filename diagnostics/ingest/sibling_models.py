@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from diagnostics.ingest.otlp.mapping import CALL, Draft
+from diagnostics.ingest.otlp.drafts import CALL, Draft
 from diagnostics.store.models import Event, Series
 
 # By run and node, else by node alone: provider and model.

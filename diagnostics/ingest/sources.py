@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from diagnostics.accounts.models import ApiKey
+from diagnostics.figures import Tone
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import Grain, align_to
-from diagnostics.web.charts.marks import Tone
 
 HOUR = timedelta(hours=1)
 LOOKED_AT = timedelta(days=7)

@@ -18,6 +18,7 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import place_of_key
+from diagnostics.figures import Tone
 from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
@@ -33,7 +34,6 @@ from diagnostics.store.outbox import waiting
 from diagnostics.store.rollups import UNCHECKED
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import align
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.edit_forms import LocalTimeField, OwnZoneField, read_local_time
 from diagnostics.web.pages import (
     ConsoleRequest,

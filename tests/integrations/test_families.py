@@ -11,8 +11,8 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.agent_schemas import register_schema
+from diagnostics.ingest.log_answers import PATIENCE, settle_verdicts
 from diagnostics.ingest.models import SpanVerdict
-from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.span_runs import settle_runs
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun

@@ -32,11 +32,11 @@ from diagnostics.ingest.posted_items import ShapedItem, describe_unknown, is_in_
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import note_sampled_out
 from diagnostics.ingest.recording import Recorded, RecordStatus, record_calls
-from diagnostics.queries.events import EVENT_ORDER, NO_ID, matching, scan
+from diagnostics.queries.events import matching, scan
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.rest.batches import BatchItem, read_events
 from diagnostics.rest.bodies import Batch
-from diagnostics.rest.cursors import read_cursor, write_cursor
+from diagnostics.rest.cursors import EVENT_ORDER, NO_ID, read_cursor, write_cursor
 from diagnostics.rest.exporting import ListView, Page
 from diagnostics.rest.filters import EVENT_PARAMETERS, select
 from diagnostics.rest.resources import EXPORTS, REFUSALS, BatchResultResource

@@ -39,8 +39,7 @@ from failsoft.events import MAX_INTEGER
 
 CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "others"))
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
-ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
-CLOSED, OPENED, SILENT = (OPERATIONS[name] for name in ("closed", "opened", "silent"))
+OPENED, SILENT = (OPERATIONS[name] for name in ("opened", "silent"))
 NOBODY = OPERATIONS["nobody"]
 NAMES, NAMED = OPERATIONS["names"], tuple(OPERATIONS["named"])
 OUTPUT_MODES = {"text": "text", "json": "json"}

@@ -24,9 +24,9 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.api import otlp
 from diagnostics.ingest.key_counts import ItemCounts, tallies_of
+from diagnostics.ingest.log_answers import PATIENCE, settle_verdicts
 from diagnostics.ingest.models import Quota, SpanVerdict
 from diagnostics.ingest.quotas import leases
-from diagnostics.ingest.receiving import PATIENCE, settle_verdicts
 from diagnostics.ingest.rejects import allowance, rejects_of
 from diagnostics.store.models import Event, EventPayload
 from tests.diagnostics.otlp_bodies import (

@@ -19,16 +19,11 @@ from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest import joined_calls
 from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.joined_calls import KEEP
+from diagnostics.ingest.log_answers import PATIENCE, settle_verdicts
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.telemetry import UnreadItem
-from diagnostics.ingest.receiving import (
-    PATIENCE,
-    Receipt,
-    receive_logs,
-    receive_spans,
-    settle_verdicts,
-)
+from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
 from diagnostics.ingest.span_runs import settle_runs
 from diagnostics.store.aggregation import fold
 from diagnostics.store.models import Event, EventPayload

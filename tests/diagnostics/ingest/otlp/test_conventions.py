@@ -8,7 +8,8 @@ import pytest
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp import protobuf
 from diagnostics.ingest.otlp.attributes import CONVENTIONS, OPERATIONS, is_known
-from diagnostics.ingest.otlp.mapping import draft_span, is_strange, make_event
+from diagnostics.ingest.otlp.drafts import make_event
+from diagnostics.ingest.otlp.mapping import draft_span, is_strange
 from diagnostics.ingest.otlp.telemetry import Span, UnreadItem
 from failsoft.events import PostedEvent, UncheckedReason
 from tests.diagnostics import otlp_bodies as bodies

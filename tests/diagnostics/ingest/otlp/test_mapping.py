@@ -9,15 +9,8 @@ import pytest
 from diagnostics.ingest.otlp import protobuf
 from diagnostics.ingest.otlp.answers import Answer
 from diagnostics.ingest.otlp.attributes import count_unknown
-from diagnostics.ingest.otlp.mapping import (
-    ANSWER,
-    Draft,
-    NoEventError,
-    draft_log,
-    draft_span,
-    is_strange,
-    make_event,
-)
+from diagnostics.ingest.otlp.drafts import Draft, make_event
+from diagnostics.ingest.otlp.mapping import ANSWER, NoEventError, draft_log, draft_span, is_strange
 from diagnostics.ingest.otlp.openinference import LLAMA_INDEX
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.schemas import SchemaVerdict
