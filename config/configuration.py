@@ -11,15 +11,14 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Container, Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
+from tomllib import TOMLDecodeError, loads
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from psycopg import ProgrammingError
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -35,9 +34,15 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from config.database import database_settings
-from config.files import FileError, read_config_file
-from config.mail import BACKENDS, check_mail_url, quote_sender
+from config.addresses import (
+    BrokerAddress,
+    DatabaseAddress,
+    HttpAddress,
+    HttpOrigin,
+    MailAddress,
+    PingAddress,
+)
+from config.mail import quote_sender
 from config.retry import NAMES, settle_retry
 from config.runtime import read_runtime
 from failsoft import VERSION
@@ -45,10 +50,6 @@ from plans.tools.server_settings import read_servers
 
 WORKING_KEY_BYTES = 32
 SECRET_KEY_CHARACTERS = 32
-DATABASE_SCHEMES = ("postgres", "postgresql")
-HTTP_PORTS = {"http": 80, "https": 443}
-HTTP_SCHEMES = tuple(HTTP_PORTS)
-BROKER_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps", "memory")
 # Unknown names with these prefixes are refused as typing errors.
 PREFIXES = ("FAILSOFT_", "CCOS_", "ROBOPPI_")
 QUOTES = ("'", '"')
@@ -73,75 +74,16 @@ class ConfigurationError(Exception):
     """A setting is invalid; the message names its key and the expected value."""
 
 
+class FileError(Exception):
+    """The configuration file does not exist or is invalid; the message names it."""
+
+
 def _example_checks(fields: dict[str, Any]) -> dict[str, list[str]]:
     """Return the checks of the example workflows; none on a server."""
     if fields["database_url"] and not fields["local_stack"]:
         return {}
     folder = Path(__file__).resolve().parent.parent / "examples/checks"
     return {path.stem: [sys.executable, str(path)] for path in sorted(folder.glob("*.py"))}
-
-
-def _begins_with(addresses: str, schemes: Container[str]) -> AfterValidator:
-    def check(value: str) -> str:
-        if value and urlsplit(value).scheme not in schemes:
-            raise ValueError(f"must begin with {addresses}")
-        return value
-
-    return AfterValidator(check)
-
-
-def _with_port(value: str) -> str:
-    """Return an address whose port, if it has one, is a number; the fault does not quote it."""
-    try:
-        urlsplit(value).port  # noqa: B018 - read on access
-    except ValueError:
-        raise ValueError("must have a host, and a port from 0 to 65535 if any") from None
-    return value
-
-
-def _postgresql(value: str) -> str:
-    try:
-        database_settings(value, 0)
-    except ProgrammingError:  # its message may hold a part of the password
-        raise ValueError(
-            "cannot be read; write special characters of user and password as %XX, and give only"
-            " parameters of libpq after a question mark"
-        ) from None
-    return value
-
-
-def _verified(value: str) -> str:
-    """Return a broker's address whose certificate is checked: kombu does not unless it is told."""
-    parts = urlsplit(value)
-    user, is_split, _ = value.partition("@")
-    if parts.fragment or (is_split and any(mark in user.partition("//")[2] for mark in "/?")):
-        raise ValueError("cannot be read; write special characters of user and password as %XX")
-    if parts.scheme in {"redis", "rediss"} and not re.fullmatch(r"/?\d*", parts.path):
-        raise ValueError("must end with the number of a database, as in redis://HOST:6379/0")
-    if parts.scheme != "rediss" or "ssl_cert_reqs=" in parts.query:
-        return value
-    return parts._replace(query=f"{parts.query}&ssl_cert_reqs=required".lstrip("&")).geturl()
-
-
-def _http(value: str) -> str:
-    parts = urlsplit(value)
-    if value and (parts.scheme not in HTTP_SCHEMES or not parts.hostname):
-        raise ValueError("must be an http:// or https:// address with a host")
-    return value.rstrip("/")
-
-
-def _origin(value: str) -> str:
-    """Return an address as browsers send it: in lower case, in ASCII, without a default port."""
-    parts = urlsplit(_http(value))
-    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ValueError(
-            f"must end after the host and port, as in {parts.scheme}://{parts.hostname}:"
-            " pages and API are served at the root of a host, never below a path"
-        )
-    host = (parts.hostname or "").encode("idna").decode()
-    host = f"[{host}]" if ":" in host else host
-    is_default = parts.port in {None, HTTP_PORTS[parts.scheme]}
-    return f"{parts.scheme}://{host}" + ("" if is_default else f":{parts.port}")
 
 
 def _reference(value: str) -> str:
@@ -208,26 +150,6 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-DatabaseAddress = Annotated[
-    str, _begins_with("postgresql://", DATABASE_SCHEMES), AfterValidator(_postgresql)
-]
-BrokerAddress = Annotated[
-    str,
-    _begins_with("redis://, rediss://, redis+socket://, amqp:// or amqps://", BROKER_SCHEMES),
-    AfterValidator(_verified),
-    AfterValidator(_with_port),
-]
-MailAddress = Annotated[
-    str,
-    _begins_with("smtp://, smtp+tls:// or smtps://", BACKENDS.keys() - {""}),
-    AfterValidator(check_mail_url),
-]
-# Otherwise unchanged: a trailing slash may matter to the receiver.
-PingAddress = Annotated[
-    str, AfterValidator(_with_port), _begins_with("http:// or https://", HTTP_SCHEMES)
-]
-HttpAddress = Annotated[str, AfterValidator(_with_port), AfterValidator(_http)]
-HttpOrigin = Annotated[str, AfterValidator(_with_port), AfterValidator(_origin)]
 Json = BeforeValidator(_decode)
 Commands = Annotated[dict[str, list[str]], Json, AfterValidator(_commands)]
 Credentials = Annotated[dict[str, list[str]], Json, AfterValidator(_references)]
@@ -365,6 +287,26 @@ class Configuration(BaseSettings):
         if any(source().get("database_url") for source in sources):
             return sources
         return (*sources, InitSettingsSource(settings_cls, init_kwargs=read_runtime()))
+
+
+def read_config_file(path: str | None) -> dict[str, Any]:
+    """Return the content of a file, TOML or JSON by its suffix; empty without a path.
+
+    Raises FileError.
+    """
+    if not path:
+        return {}
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8")
+        content = json.loads(text) if file.suffix == ".json" else loads(text)
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
+    except (TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise FileError(f"{path}: {error}") from None
+    if not isinstance(content, dict):
+        raise FileError(f"{path}: expected an object")
+    return content
 
 
 def _plain(value: object) -> object:

@@ -8,20 +8,16 @@
    secrets are masked.
 """
 
-import atexit
-import multiprocessing
 import os
 import re
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from copy import copy
 from dataclasses import replace
-from functools import cache, cached_property, lru_cache
-from multiprocessing.util import Finalize, register_after_fork
+from functools import cached_property, lru_cache
 from typing import Any
 
 from opentelemetry import context, trace
@@ -44,6 +40,7 @@ from opentelemetry.trace.status import Status, StatusCode
 from failsoft import VERSION
 from failsoft.redaction import Redactor
 from failsoft.telemetry.connection import NoServerError, ServerAddress
+from failsoft.telemetry.exit import shut_down_at_exit
 from failsoft.telemetry.runs import INVALID, LOG
 from failsoft.telemetry.setup import Setup
 
@@ -68,7 +65,6 @@ AROUND = ("invoke_agent", "invoke_workflow", "execute_tool", "embeddings")
 UNREAD = tuple(error.__name__ for error in INVALID)
 OPEN_SPANS = 10_000
 BATCH = 128  # whole answers stay below the size limit of a request
-EXIT_SECONDS = 5
 # Set where a run is begun: it can be reset in that context only.
 _BEGUN: ContextVar["HeldRun"] = ContextVar("failsoft.begun")
 SCHEMA_TRIES = 5
@@ -296,7 +292,7 @@ class OtelSending:
         self._kept: list[BatchSpanProcessor | RunLogs] = [batch]
         provider.add_span_processor(self._spans)
         self._tracer = provider.get_tracer("failsoft", VERSION)
-        _shut_down_at_exit(self._spans)
+        shut_down_at_exit(self._spans)
 
     def begin(self, node: str | None, attributes: Mapping[str, str]) -> HeldRun:
         """Begin a run; inside another one it is a part of it."""
@@ -326,7 +322,7 @@ class OtelSending:
         processor = RunLogs(exporter)
         self._kept.append(processor)
         provider.add_log_record_processor(processor)
-        _shut_down_at_exit(processor)
+        shut_down_at_exit(processor)
 
     def _exporting(self, signal: str) -> dict[str, Any]:
         """Return the address, key and compression; everything else is OpenTelemetry's own."""
@@ -348,47 +344,6 @@ def send(setup: Setup) -> OtelSending:
         provider = TracerProvider(resource=Resource.create(setup.resource), shutdown_on_exit=False)
         trace.set_tracer_provider(provider)
     return OtelSending(setup, provider)
-
-
-_ending = threading.Event()
-
-
-@cache
-def _exit_until() -> float:
-    """Return until when spans and log records, which are sent at once, may keep the process."""
-    return time.monotonic() + EXIT_SECONDS
-
-
-def _shut_down_at_exit(processor: Any) -> None:  # noqa: ANN401 - of spans or log records
-    """Send at exit what is left, for as long as a server may keep the process.
-
-    The thread is there from the beginning: since Python 3.12 none can be started at exit.
-    """
-    ended = threading.Event()
-
-    def shut_down() -> None:
-        _ending.wait()
-        processor.shutdown()
-        ended.set()
-
-    def start() -> None:
-        threading.Thread(target=shut_down, name="failsoft-exit", daemon=True).start()
-
-    def end() -> None:
-        _ending.set()
-        ended.wait(_exit_until() - time.monotonic())
-
-    def end_with_child(_processor: object) -> None:
-        Finalize(None, end, exitpriority=0)
-
-    start()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=start)
-    atexit.register(end)
-    # Children of multiprocessing end without `atexit`.
-    register_after_fork(processor, end_with_child)
-    if multiprocessing.parent_process() is not None:
-        end_with_child(processor)
 
 
 def _unknown_keywords(body: Any) -> str:  # noqa: ANN401 - any JSON

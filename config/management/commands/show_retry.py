@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from config.files import FileError, read_config_file
+from config.configuration import FileError, read_config_file
 from config.retry import trace_retry
 
 

@@ -11,7 +11,7 @@ from textwrap import indent
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
-from failsoft.telemetry.sending import EXIT_SECONDS
+from failsoft.telemetry.exit import EXIT_SECONDS
 from failsoft.telemetry.setup import SDKS
 from tests.failsoft.telemetry.conftest import Server
 
