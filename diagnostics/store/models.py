@@ -15,43 +15,52 @@ from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
 
-class Event(NamedRow):
-    """An event: about 165 bytes, without model output."""
+class EventColumns(NamedRow):
+    """What both models of an event have; `Event` has every column."""
 
-    named = "{0.name} {0.correlation_id}"
-    pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
     project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
-    event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     received_at = models.DateTimeField()
     node = models.TextField()
     kind = models.TextField()
     correlation_id = models.TextField()
-    cycle = models.IntegerField()
     attempt = models.IntegerField(null=True)
-    attempts = models.IntegerField(null=True)
     provider = models.TextField(null=True)
     model = models.TextField(null=True)
     environment = models.TextField(null=True)
     source = models.TextField(null=True)
+    parse_error_type = models.TextField(null=True)
+    # Why a call gave no answer.
+    call_error_type = models.TextField(null=True)
+    latency_ms = models.IntegerField(null=True)
+    input_tokens = models.IntegerField(null=True)
+    output_tokens = models.IntegerField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Event(EventColumns):
+    """An event: about 165 bytes, without model output."""
+
+    named = "{0.name} {0.correlation_id}"
+    pk = models.CompositePrimaryKey("project", "event_id", "occurred_at")
+    event_id = models.UUIDField()
+    cycle = models.IntegerField()
+    attempts = models.IntegerField(null=True)
     release = models.TextField(null=True)
     schema = models.TextField(null=True)
     schema_version = models.TextField(null=True)
     prompt_version = models.TextField(null=True)
-    parse_error_type = models.TextField(null=True)
     reason = models.TextField(null=True)
     status = models.TextField(null=True)
     finish_reason = models.TextField(null=True)
     output_mode = models.TextField(null=True)
-    latency_ms = models.IntegerField(null=True)
-    input_tokens = models.IntegerField(null=True)
-    output_tokens = models.IntegerField(null=True)
     # `late` if more than 30 days old on arrival: such events count in no minute.
     time_mark = models.TextField(null=True)
     # The time as sent, if it was ahead of this clock; `occurred_at` is when the event arrived.
     claimed_at = models.DateTimeField(null=True)
-    # Why a call gave no answer; and whether the prompt of an attempt was simplified.
-    call_error_type = models.TextField(null=True)
+    # Whether the prompt of an attempt was simplified.
     is_simplified = models.BooleanField(null=True)
     # What answered, as `model at upstream` (failsoft.events.name_served); null for the requested
     # model, or if it is not reported.
@@ -96,27 +105,11 @@ class Event(NamedRow):
         return None if model == self.model else model
 
 
-class StoredEvent(NamedRow):
+class StoredEvent(EventColumns):
     """A read-only event for Django's administration, which supports no composite key."""
 
     named = "{0.node} {0.kind} {0.correlation_id}"
     event_id = models.UUIDField(primary_key=True)
-    project = models.ForeignKey("diagnostics.Project", models.DO_NOTHING, related_name="+")
-    occurred_at = models.DateTimeField()
-    received_at = models.DateTimeField()
-    node = models.TextField()
-    kind = models.TextField()
-    correlation_id = models.TextField()
-    attempt = models.IntegerField(null=True)
-    provider = models.TextField(null=True)
-    model = models.TextField(null=True)
-    environment = models.TextField(null=True)
-    source = models.TextField(null=True)
-    parse_error_type = models.TextField(null=True)
-    call_error_type = models.TextField(null=True)
-    latency_ms = models.IntegerField(null=True)
-    input_tokens = models.IntegerField(null=True)
-    output_tokens = models.IntegerField(null=True)
 
     class Meta:
         managed = False
