@@ -2,7 +2,7 @@
 
 from typing import overload
 
-from diagnostics.web.charts.marks import Tone
+from diagnostics.figures import Tone
 
 Badge = tuple[Tone, str]
 

@@ -7,8 +7,9 @@ from bench.query_costs import Answer
 from diagnostics.alerting.statuses import verdict_within
 from diagnostics.failures.counts import GroupQuestion
 from diagnostics.failures.groups import groups_of
-from diagnostics.queries.events import EVENT_ORDER, matching, scan
+from diagnostics.queries.events import matching, scan
 from diagnostics.queries.series import counts_by_series, trends
+from diagnostics.rest.cursors import EVENT_ORDER
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.store.models import Event, events_of

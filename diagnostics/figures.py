@@ -1,9 +1,12 @@
-"""Format and parse figures: units, spaces, signs, digits, and times in a named zone."""
+"""Format and parse figures: units, spaces, signs, digits, times in a named zone; tones."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
+from typing import Literal
 
+Tone = Literal["good", "warn", "bad", "quiet", "live"]
+"""How a state is shown."""
 THIN = "\N{NARROW NO-BREAK SPACE}"
 DASH = "\N{EN DASH}"
 ONE_LINE: dict[int, str | None] = {

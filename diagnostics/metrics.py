@@ -22,7 +22,8 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope, allows
 from diagnostics.accounts.authentication import SCHEME, find_key
 from diagnostics.alerting.metrics import gauge_alerts
-from diagnostics.alerting.statuses import ProjectStatus, read_row
+from diagnostics.alerting.rule_models import ProjectStatus
+from diagnostics.alerting.statuses import read_row
 from diagnostics.analysis.series import SeriesState
 from diagnostics.reports.archive import count_mails
 from diagnostics.selection.selection import Selection

@@ -22,12 +22,13 @@ from diagnostics.alerting.rule_api import (
     SilencesView,
     SilenceView,
 )
+from diagnostics.alerting.task_text import verdict_task
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
 from diagnostics.console.exports import export
 from diagnostics.console.live import live_rows
 from diagnostics.console.models_page import models
-from diagnostics.console.now import mark_now, now, verdict_task
+from diagnostics.console.now import mark_now, now
 from diagnostics.console.prompts import prompts
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
 from diagnostics.failures.api import FailuresView, FailureView

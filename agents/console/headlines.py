@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agents.badges import run_badge
-from diagnostics.figures import count, duration, plural
-from diagnostics.web.charts.marks import Tone
+from diagnostics.figures import Tone, count, duration, plural
 
 PLANNED = {"plan": "plan", "next_step": "next step", "actions": "list of actions"}
 ENDED_WITHOUT_PLAN = {

@@ -14,8 +14,8 @@ from agents.goals.models import Attempt
 from agents.llm.provider import ANSWERERS
 from diagnostics.failures.excerpt import excerpt
 from diagnostics.failures.models import FailureGroup
+from diagnostics.figures import Tone
 from diagnostics.store.models import Event, EventPayload
-from diagnostics.web.charts.marks import Tone
 from plans.models.run import Run
 
 TOLD_EVENTS: dict[str, Tone] = {"degraded": "bad", "unknown_tool": "warn", "cancelled": "quiet"}

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.constraints import NamedRow, check, choices_of, known, unique
-from diagnostics.web.charts.marks import Tone
+from diagnostics.figures import Tone
 from failsoft.retry import policy
 
 # A test not done by then waits for a worker, or its message is lost.

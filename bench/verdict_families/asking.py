@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from bench.verdict_families.worlds import Drawn, Values
 from diagnostics.verdict.cells import CountCell, Dimensions
-from diagnostics.verdict.explainer import CellCounts
+from diagnostics.verdict.counted import CellCounts
 from diagnostics.verdict.hypotheses import FirstSeen, ReportedDeploy, Timing
 from diagnostics.verdict.rates import noise_of_hours
 from failsoft.events import name_served

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from bench.verdict_families.asking import counted_of, place_of, timing_of
 from bench.verdict_families.worlds import Counts, Drawn
 from diagnostics.analysis.statistics import wilson_interval
-from diagnostics.verdict import explainer
 from diagnostics.verdict.cause import Cause, Finding
-from diagnostics.verdict.explainer import CellCounts, Posterior, posterior_of
+from diagnostics.verdict.counted import CellCounts
+from diagnostics.verdict.explainer import Posterior, excess_of_answer, posterior_of
 from diagnostics.verdict.findings import MOST_NOTHING, NAMED, judge_counted
 from diagnostics.verdict.knowledge import names_of
 from diagnostics.verdict.wording import cause_words
@@ -127,7 +127,7 @@ def could_name(story: Drawn) -> bool:
                 cells = _indexes(counted, other)
                 first = next((a for a in posterior_of(counted).answers if a.cells == cells), None)
                 if first:
-                    taken.append(explainer.excess_of_answer(counted, first))
+                    taken.append(excess_of_answer(counted, first))
         posterior = posterior_of(counted, taken)
         cells = _indexes(counted, hit)
         answer = next((a for a in posterior.answers if a.cells == cells), None)

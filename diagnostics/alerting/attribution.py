@@ -21,7 +21,7 @@ from django.db import DatabaseError, transaction
 
 from diagnostics.alerting.incident_models import NAMELESS
 from diagnostics.alerting.signals import Slice
-from diagnostics.alerting.statuses import stored_statuses, touches, verdict_within
+from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.verdicts import Verdict, stored_form
@@ -129,7 +129,7 @@ class VerdictCache:
         """
         whole = self._verdict({})
         causes = (whole, *whole.others) if whole else ()
-        touching = [cause for cause in causes if cause.since and touches(cause, values)]
+        touching = [cause for cause in causes if cause.since and cause.touches(values)]
         return max(
             touching,
             key=lambda cause: sum(name is not None for name in cause.who or ()),

@@ -17,11 +17,11 @@ from diagnostics.alerting.attribution import VerdictCache
 from diagnostics.alerting.counts import COUNTS_KEPT, MINUTE, freeze, try_lock_alerts
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.incident_rows import attribute_to, clear_slices, raise_slices
-from diagnostics.alerting.rule_models import AlertSlot
+from diagnostics.alerting.rule_models import AlertSlot, ProjectStatus
 from diagnostics.alerting.series_detectors import SeriesDetector, judge_series, results_of
 from diagnostics.alerting.slice_evaluation import evaluate_slices
 from diagnostics.alerting.states import StateChange
-from diagnostics.alerting.statuses import STATUSES, ProjectStatus, store_statuses
+from diagnostics.alerting.statuses import STATUSES, store_statuses
 from diagnostics.store.aggregation import fold_project
 from diagnostics.store.deadlines import TurnPart, all_turns_until, give_turns
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series

@@ -19,7 +19,6 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting import incident_actions as actions
 from diagnostics.alerting.incident_models import Incident, IncidentCause, IncidentSlice
-from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.states import Severity
 from diagnostics.rest.bodies import InvalidBodyError, fault, read_model
 from diagnostics.rest.cursors import Keyset
@@ -247,5 +246,5 @@ def _kept(rows: QuerySet[Incident], selection: Selection) -> Iterator[Incident]:
     ordered = rows.order_by("-fired_at", "-pk")
     with_people = ordered.select_related("assignee", "acknowledged_by")
     for row in with_people.prefetch_related(Prefetch("slices", slices)).iterator(200):
-        if is_kept(row, selection.terms):
+        if row.is_kept_by(selection.terms):
             yield row

@@ -9,8 +9,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.notification_facts import rate_of
 from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.statuses import COUNTING
 from diagnostics.analysis.series import STATUS_SPAN, SeriesKey, SeriesOnset, Unit, axis_of
@@ -20,9 +18,9 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
+from diagnostics.verdict.verdicts import rate_of
 from diagnostics.verdict.wording import onset_of
-from diagnostics.web.charts.marks import Mark
-from diagnostics.web.charts.series import SeriesChart, carries_rate, widen
+from diagnostics.web.charts.series import Mark, SeriesChart, carries_rate, widen
 
 BEFORE, AFTER = timedelta(hours=1), timedelta(hours=1)
 """What is drawn at least before the onset, and after the end."""
@@ -149,7 +147,7 @@ def marks_between(
     marks = deploy_marks(deploys_of(project_id, since, until)[:MOST_MARKS], terms)
     rows = Incident.objects.filter(project_id=project_id, onset__gte=since, onset__lt=until)
     for incident in rows.order_by("-onset").prefetch_related("slices")[:MOST_MARKS]:
-        if is_kept(incident, terms):
+        if incident.is_kept_by(terms):
             url = reverse("incident", args=[incident.pk])
             marks.append(Mark(incident.onset, "incident", incident.title, url))
     return sorted(marks, key=attrgetter("at"))[-MOST_MARKS:]

@@ -19,6 +19,8 @@ from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.states import Severity
 from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
 from diagnostics.redaction.fields import RedactedTextField
+from diagnostics.selection.query_language import Term
+from diagnostics.selection.selection import keeps_all
 from diagnostics.verdict.wording import sentence_of, since_of
 
 NAMELESS = frozenset({"", "not_enough_data"})
@@ -134,6 +136,11 @@ class Incident(NamedRow):
         if sentence is None:
             return ""
         return sentence.written(zone)[1] if zone else sentence.why
+
+    def is_kept_by(self, terms: Sequence[Term]) -> bool:
+        """Whether a slice meets the terms of a selection."""
+        slices = self.slices.all()
+        return not slices or any(keeps_all(terms, row.slice) for row in slices)
 
     def is_silenced(self, now: datetime, known: Sequence[Silence] | None = None) -> bool:
         """Whether silences that hold now cover all that it touches.

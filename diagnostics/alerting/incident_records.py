@@ -10,8 +10,7 @@ from django.db.models.functions import RowNumber
 
 from diagnostics.alerting.incident_models import Incident, IncidentSlice
 from diagnostics.alerting.rule_models import Evaluation, RuleDay
-from diagnostics.selection.query_language import Term
-from diagnostics.selection.selection import Selection, keeps_all
+from diagnostics.selection.selection import Selection
 from diagnostics.verdict.ratings import JUDGED_SPAN, JudgedShare, right_share
 
 MOST_READ = 500
@@ -35,17 +34,11 @@ def incidents_in(
         Prefetch("slices", slices)
     )
     latest = with_slices.order_by(F("cleared_at").desc(nulls_first=True), "-fired_at", "-pk")
-    kept = [incident for incident in latest[:MOST_READ] if is_kept(incident, selection.terms)]
+    kept = [incident for incident in latest[:MOST_READ] if incident.is_kept_by(selection.terms)]
     kept.sort(
         key=lambda incident: (incident.cleared_at is not None, -incident.fired_at.timestamp())
     )
     return kept[: MOST_SHOWN + 1]
-
-
-def is_kept(incident: Incident, terms: Sequence[Term]) -> bool:
-    """Whether a slice of an incident meets the terms of a selection."""
-    slices = incident.slices.all()
-    return not slices or any(keeps_all(terms, row.slice) for row in slices)
 
 
 def noise_of(project_id: int | None, since: datetime, until: datetime) -> JudgedShare:

@@ -21,7 +21,6 @@ from diagnostics.alerting.incident_records import (
     incidents_in,
     judged_of,
 )
-from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.rule_models import Evaluation
 from diagnostics.alerting.rules import filter_of
@@ -34,12 +33,13 @@ from diagnostics.alerting.wording import (
     evaluation_words,
     slice_words,
 )
-from diagnostics.figures import duration
+from diagnostics.figures import Tone, duration
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.ratings import mark_of, sign_verdict
+from diagnostics.verdict.verdicts import rate_of
 from diagnostics.verdict.wording import onset_of, sentence_of
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond

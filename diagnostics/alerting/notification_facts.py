@@ -3,42 +3,19 @@
 The subject is the verdict, and both parts of a mail say the same.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from diagnostics.figures import duration, percent, shorten
+from diagnostics.figures import duration, shorten
 from diagnostics.verdict.advice import Advice
-from diagnostics.verdict.wording import Sentence, part_words
+from diagnostics.verdict.wording import Sentence, StoredRate
 
 
 class Fact(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class FactRate(Fact):
-    """A share of 0 to 1 with its 95 % interval, of so many, and what was usual."""
-
-    share: float
-    low: float | None = None
-    high: float | None = None
-    baseline: float | None = None
-    n: int = 0
-    counted: str = "runs"
-
-    @property
-    def part(self) -> str:
-        return part_words(self.share, self.n, self.counted.removesuffix("s"))
-
-    @property
-    def words(self) -> str:
-        text = self.part
-        if self.low is not None and self.high is not None:
-            text += f" (95 % between {percent(self.low)} and {percent(self.high)})"
-        return text
 
 
 class SampleRun(Fact):
@@ -71,9 +48,9 @@ class Facts(Fact):
     onset_high: datetime | None = None
     fired_at: datetime | None = None
     ended_at: datetime | None = None
-    rate: FactRate | None = None
+    rate: StoredRate | None = None
     # Of what the title names: the verdict may be on more.
-    title_rate: FactRate | None = None
+    title_rate: StoredRate | None = None
     cause: str = ""
     advice: list[Advice] = Field(default_factory=list)
     samples: list[SampleRun] = Field(default_factory=list)
@@ -108,26 +85,6 @@ class Facts(Fact):
         if began is None:
             return None
         return ((self.ended_at or self.at) - began).total_seconds()
-
-
-def rate_of(verdict: Mapping[str, Any]) -> FactRate | None:
-    """Read the rate of a verdict as `GET /api/v1/verdict` writes it; None without one."""
-    share = verdict.get("rate")
-    if not isinstance(share, int | float):
-        return None
-    return FactRate(
-        share=share,
-        low=verdict.get("low"),
-        high=verdict.get("high"),
-        baseline=verdict.get("baseline"),
-        n=verdict.get("runs") or 0,
-        counted=verdict.get("counted") or "runs",
-    )
-
-
-def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
-    advice = verdict.get("advice") or []
-    return [Advice(str(item["text"]), str(item.get("evidence") or "")) for item in advice]
 
 
 WORDS = {

@@ -12,8 +12,8 @@ from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
 from diagnostics.alerting.states import Severity
 from diagnostics.constraints import NamedRow, check, choices_of, index, known, person, unique
+from diagnostics.figures import Tone
 from diagnostics.redaction.fields import RedactedCharField
-from diagnostics.web.charts.marks import Tone
 
 
 class ChannelKind(models.TextChoices):

@@ -14,14 +14,7 @@ from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.alerting.incident_models import Incident, IncidentSlice, Transition
-from diagnostics.alerting.notification_facts import (
-    FactRate,
-    Facts,
-    SampleRun,
-    advice_of,
-    digest_due,
-    rate_of,
-)
+from diagnostics.alerting.notification_facts import Facts, SampleRun, digest_due
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_models import NotificationReason as Reason
 from diagnostics.alerting.notification_models import NotificationState as State
@@ -30,13 +23,15 @@ from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import slice_words, widest_of
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import ONE_LINE
-from diagnostics.queries.events import latest_degraded
+from diagnostics.queries.series import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.outbox import enqueue
 from diagnostics.store.rollups import SERIES
+from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.wording import onset_of, sentence_of
+from diagnostics.verdict.verdicts import rate_of
+from diagnostics.verdict.wording import StoredRate, onset_of, sentence_of
 from failsoft.json_values import JSON
 
 REASONS: Mapping[str, Reason] = {
@@ -309,14 +304,14 @@ def _is_on_title(incident: Incident, slices: Sequence[IncidentSlice]) -> bool:
     return all(len(values) > 1 or judged[name] in values for name, values in named.items())
 
 
-def _rate_of_slices(slices: Sequence[IncidentSlice]) -> FactRate | None:
+def _rate_of_slices(slices: Sequence[IncidentSlice]) -> StoredRate | None:
     # Of a limit of latency it would be the share of slow calls.
     counted = [row for row in slices if row.rule.signal in RATIOS and 0 < row.n >= row.k]
     if not counted:
         return None
     worst = max(counted, key=lambda row: row.k / row.n)
     low, high = wilson_interval(worst.k, worst.n)
-    return FactRate(
+    return StoredRate(
         share=worst.k / worst.n,
         low=low,
         high=high,

@@ -1,4 +1,4 @@
-"""Rows of alert rules, of how their slices stand, of every evaluation, and of silences."""
+"""Rows of alert rules, of how their slices and projects stand, of evaluations, and of silences."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -237,3 +237,17 @@ def kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
     own = [term for term in terms_of(rule_filter) if term.field == "kind"]
     columns = columns_of(own) if own else verdict.get("risen") or ()
     return [kind_filter(column) for column in columns]
+
+
+class ProjectStatus(NamedRow):
+    """The verdict of a project and the status of each series, as of the last evaluation."""
+
+    named = "{0.at:%Y-%m-%d %H:%M}"
+    project = models.OneToOneField(
+        Project, models.CASCADE, primary_key=True, related_name="+", serialize=False
+    )
+    at = models.DateTimeField()
+    verdict = models.JSONField()
+    series = models.JSONField()
+    # Series with calls that are not among the judged ones of a large project.
+    left_out = models.IntegerField(default=0, db_default=0)

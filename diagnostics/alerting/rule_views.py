@@ -34,8 +34,8 @@ from diagnostics.alerting.rules import DETECTORS as ABLE
 from diagnostics.alerting.rules import SILENCED_BY, USUAL, RuleFields, more_scope, watched
 from diagnostics.alerting.signals import Signal
 from diagnostics.alerting.wording import DETECTORS, rule_words, scope_words, slice_words
+from diagnostics.figures import Tone
 from diagnostics.selection.selection import read_selection
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.strips import EvaluationMark, fires
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import (

@@ -12,27 +12,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
-from django.db import models
 from django.db.models import Q
 from pydantic import TypeAdapter, ValidationError
 
-from diagnostics.accounts.models import Project
-from diagnostics.alerting.rule_models import AlertSlot
+from diagnostics.alerting.rule_models import AlertSlot, ProjectStatus
 from diagnostics.alerting.series_detectors import SeriesDetector, detected_at, replay_series
-from diagnostics.alerting.signals import Slice
 from diagnostics.analysis.series import (
     NO_COUNTS,
     STATUS_SPAN,
     DetectedState,
     SeriesKey,
-    SeriesOnset,
     SeriesStatus,
     StatusAxis,
     Unit,
     UnitCounts,
     status_of,
 )
-from diagnostics.constraints import NamedRow
 from diagnostics.queries.call_counts import counts_runs
 from diagnostics.queries.series import (
     BASELINE_SPAN,
@@ -66,20 +61,6 @@ SERIES_STATUSES: TypeAdapter[list[SeriesStatus]] = TypeAdapter(list[SeriesStatus
 _OF_FINDING = {"finding": {"touches"}}
 FUNCTIONS: Any = {**_OF_FINDING, "others": {"__all__": _OF_FINDING}}
 """Inputs of the judgement that are not stored."""
-
-
-class ProjectStatus(NamedRow):
-    """The verdict of a project and the status of each series, as of the last evaluation."""
-
-    named = "{0.at:%Y-%m-%d %H:%M}"
-    project = models.OneToOneField(
-        Project, models.CASCADE, primary_key=True, related_name="+", serialize=False
-    )
-    at = models.DateTimeField()
-    verdict = models.JSONField()
-    series = models.JSONField()
-    # Series with calls that are not among the judged ones of a large project.
-    left_out = models.IntegerField(default=0, db_default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +224,7 @@ def judge_statuses(project_id: int, selection: Selection, now: datetime) -> Stat
     """
     judged = _judge(project_id, selection, now)
     verdict = _verdict_on(project_id, judged, selection, now)
-    shared, statuses = onsets_of(verdict), judged.series
+    shared, statuses = verdict.onsets, judged.series
     together = {
         key: replace(status, onset=shared.get(key, status.onset)) if status.onset else status
         for key, status in statuses.items()
@@ -351,15 +332,6 @@ def _read_units(measures: Sequence[int]) -> UnitCounts:
     return UnitCounts(by_run, _read_calls(measures))
 
 
-def judge_others(
-    project_id: int, selection: Selection, now: datetime, judged: StatusSet, ids: Sequence[int]
-) -> StatusSet:
-    """Count some of the series that were left out, beside those that were not."""
-    at = judged.at if selection.end is None or selection.end > now else selection.end
-    question = StatusQuestion(project_id, at, now, selection.version_terms, ids)
-    return replace(judged, series=count_statuses(question, {}))
-
-
 def judged_ids(project_id: int, statuses: StatusSet) -> Sequence[int] | None:
     """Return the ids of the judged series; None if none was left out."""
     return ids_of(project_id, statuses.series) if statuses.left_out else None
@@ -380,21 +352,6 @@ def curves_between(
         **recent_trends(*range_arguments, RUNS, series),
         **{key: calls[key] for key in calls if key in by_call},
     }
-
-
-def onsets_of(verdict: Verdict) -> Mapping[SeriesKey, SeriesOnset]:
-    onsets: dict[SeriesKey, SeriesOnset] = {}
-    for cause in reversed((verdict, *verdict.others)):
-        if since := cause.since:
-            onset = SeriesOnset(since, cause.since_low or since, cause.since_high or since)
-            onsets |= dict.fromkeys(cause.touched, onset)
-    return onsets
-
-
-def touches(verdict: Verdict, values: Slice) -> bool:
-    """Whether a series that a verdict is about is part of a slice."""
-    named = [name for name in SERIES if name in values]
-    return any(all(getattr(who, name) == values[name] for name in named) for who in verdict.touched)
 
 
 def _judge_kept(project_id: int, selection: Selection, now: datetime) -> CachedResult[Verdict]:

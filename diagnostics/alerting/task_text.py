@@ -1,4 +1,7 @@
-"""A degradation as a task: its evidence as Markdown, for an issue or a coding assistant."""
+"""A degradation as a task: its evidence as Markdown, for an issue or a coding assistant.
+
+Of an incident (`incident_task`), or of the verdict on a selection.
+"""
 
 import re
 import unicodedata
@@ -11,16 +14,21 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.urls import reverse
 
+from diagnostics import clock
 from diagnostics.accounts.models import Project
-from diagnostics.alerting.notification_facts import advice_of, rate_of
-from diagnostics.failures.counts import GroupQuestion
+from diagnostics.alerting.statuses import recent_verdict_of
+from diagnostics.alerting.wording import slice_words
+from diagnostics.failures.counts import GroupQuestion, Sort
 from diagnostics.failures.excerpt import Excerpt, excerpt
-from diagnostics.failures.groups import GroupRow, Sample, Sort, groups_of, samples_of
+from diagnostics.failures.groups import GroupRow, Sample, groups_of, samples_of
 from diagnostics.failures.wording import title_of
 from diagnostics.figures import listed, plural, rate_percent, shorten
 from diagnostics.selection.selection import Selection
+from diagnostics.verdict.advice import advice_of
+from diagnostics.verdict.verdicts import rate_of, stored_form
 from diagnostics.verdict.wording import WITH_DAY, onset_of, sentence_of, since_of
-from diagnostics.web.pages import ConsoleRequest, respond
+from diagnostics.web.filter_bar import read_filters
+from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
 LONGEST = 1_000
 WEEK = timedelta(days=7)
@@ -188,6 +196,24 @@ def answer_task(
         return HttpResponse(text, content_type="text/plain; charset=utf-8")
     context = {"section": "incidents", "text": text, "back": back, "back_label": back_label}
     return respond(request, "incidents/task", context, "Task")
+
+
+@member_page
+def verdict_task(request: ConsoleRequest) -> HttpResponse:
+    selection, now = read_filters(request), clock.now()
+    verdict = recent_verdict_of(request.project.pk, selection, now)
+    hit = replace(selection, filters={**selection.filters, **verdict.subject})
+    series = sorted(verdict.touched, key=str)
+    back = f"{reverse('now')}?{selection.query()}".rstrip("?")
+    facts = task_of(
+        request.project,
+        stored_form(verdict),
+        hit,
+        [slice_words(status._asdict()) for status in series],
+        now,
+        links={"Verdict": back},
+    )
+    return answer_task(request, facts, back, "Now")
 
 
 def risen_failures(

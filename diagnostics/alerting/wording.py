@@ -6,10 +6,18 @@ from typing import Any, Protocol
 
 from diagnostics.alerting.rules import MONEY_UNITS, terms_of
 from diagnostics.alerting.signals import RATIOS, DetectorEvaluation, Signal, Slice, noun_of
-from diagnostics.figures import count, duration, listed, percent, plural, rate_percent, write_usd
+from diagnostics.figures import (
+    Tone,
+    count,
+    duration,
+    listed,
+    percent,
+    plural,
+    rate_percent,
+    write_usd,
+)
 from diagnostics.selection.query_language import write_term
 from diagnostics.verdict.wording import part_words
-from diagnostics.web.charts.marks import Tone
 
 DETECTORS: Mapping[str, tuple[str, str]] = {
     "change": (

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
+from diagnostics.figures import shorten
 from diagnostics.store.windows import RunBucket
 
 
@@ -29,6 +30,13 @@ class SeriesKey(NamedTuple):
 
 ModelKey = tuple[str | None, str | None]
 """The provider and the model."""
+LONGEST_NAME = 40
+
+
+def name_of(provider: str | None, model: str | None) -> str:
+    return "/".join(
+        shorten(name, LONGEST_NAME) if name else "unknown" for name in (provider, model)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """GET /api/v1/verdict and GET /api/v1/series."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -18,8 +18,9 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, project_of
 from diagnostics.alerting.incident_records import judged_of
 from diagnostics.alerting.statuses import (
+    StatusQuestion,
     StatusSet,
-    judge_others,
+    count_statuses,
     judged_ids,
     read_statuses,
     recent_verdict_of,
@@ -254,7 +255,9 @@ def _list_others(
     known = judged_ids(project_id, judged) or ()
     more = next_series(project_id, selection.series_terms, last, limit + len(known))
     ids = [series for series in more if series not in set(known)][:limit]
-    others = judge_others(project_id, selection, now, judged, ids)
+    at = judged.at if selection.end is None or selection.end > now else selection.end
+    question = StatusQuestion(project_id, at, now, selection.version_terms, ids)
+    others = replace(judged, series=count_statuses(question, {}))
     window = window_of(selection, now)
     counts = counts_by_series(project_id, window, selection.rollup_terms, ids)
     items = _describe(project_id, selection, now, others.kept_by(selection, counts), counts)

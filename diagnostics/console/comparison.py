@@ -12,7 +12,7 @@ from enum import StrEnum
 from django.utils.text import capfirst
 
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.figures import percent, plural, points, shorten
+from diagnostics.figures import Tone, percent, plural, points, shorten
 from diagnostics.ingest.models import Deploy, reported_deploys
 from diagnostics.queries.call_counts import EVERYTHING, CallCounts, Side, kind_words
 from diagnostics.queries.matrix import Excess, excess
@@ -21,7 +21,6 @@ from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.web.charts.marks import Tone
 
 MOST_KINDS = 8
 LONGEST_NAME = 60

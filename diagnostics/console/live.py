@@ -12,11 +12,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from diagnostics import clock
-from diagnostics.queries.events import NO_ID, matching, scan
-from diagnostics.rest.cursors import BadCursorError, read_cursor, write_cursor
+from diagnostics.figures import Tone
+from diagnostics.queries.events import matching, scan
+from diagnostics.rest.cursors import NO_ID, BadCursorError, read_cursor, write_cursor
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond
 

@@ -14,7 +14,7 @@ from diagnostics.alerting.statuses import recent_verdict_within
 from diagnostics.analysis.series import SeriesOnset
 from diagnostics.analysis.statistics import attempts_to_success, wilson_interval
 from diagnostics.console.models_page import failures_url
-from diagnostics.figures import duration, short_count, write_usd
+from diagnostics.figures import Tone, duration, short_count, write_usd
 from diagnostics.prices.models import TokenPrice, price_on, prices_of
 from diagnostics.prices.prices import DaySpend, cost_usd, retry_spend
 from diagnostics.prices.retry_budgets import RetrySpend, what_if
@@ -47,9 +47,8 @@ from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.verdicts import Verdict
 from diagnostics.web.charts.lines import Line, LineChart, LineDrawing, draw_lines
-from diagnostics.web.charts.marks import Mark, Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
-from diagnostics.web.charts.series import SeriesChart
+from diagnostics.web.charts.series import Mark, SeriesChart
 
 
 @dataclass(frozen=True, slots=True)

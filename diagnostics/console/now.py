@@ -4,7 +4,7 @@ The verdict of a selection is there as a task too, and people say whether it was
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl
@@ -17,34 +17,26 @@ from django.urls import reverse
 from diagnostics import clock
 from diagnostics.alerting.incident_charts import marks_between, small_charts
 from diagnostics.alerting.incident_models import Incident
-from diagnostics.alerting.incident_records import is_kept
-from diagnostics.alerting.notification_facts import advice_of, rate_of
 from diagnostics.alerting.rule_models import active_silences
 from diagnostics.alerting.states import rank
-from diagnostics.alerting.statuses import read_status, recent_verdict_of, touches
-from diagnostics.alerting.task_text import answer_task, task_of
-from diagnostics.alerting.wording import STATES, name_slices, slice_words
-from diagnostics.analysis.series import SeriesState, axis_of
+from diagnostics.alerting.statuses import read_status
+from diagnostics.alerting.wording import STATES, name_slices
+from diagnostics.analysis.series import SeriesState, axis_of, name_of
 from diagnostics.console.now_models import FIRST, NowRow, TableQuestion, read_rows, table_of
-from diagnostics.failures.counts import GroupQuestion
-from diagnostics.failures.groups import latest_groups
+from diagnostics.failures.counts import GroupQuestion, latest_groups
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.wording import STATES as GROUP_STATES
 from diagnostics.failures.wording import title_of
-from diagnostics.figures import listed, plural, rate_percent
-from diagnostics.ingest.key_counts import count_late
+from diagnostics.figures import Tone, listed, plural, rate_percent
+from diagnostics.ingest.models import KeyMinute
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.events import latest_degraded
-from diagnostics.queries.matrix import name_of
-from diagnostics.queries.series import covered_by, window_of
+from diagnostics.queries.series import covered_by, latest_degraded, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.advice import Advice
-from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.advice import Advice, advice_of
 from diagnostics.verdict.ratings import OUTDATED, mark_of, mark_verdict, sign_verdict
-from diagnostics.verdict.verdicts import Verdict, stored_form
+from diagnostics.verdict.verdicts import Verdict, rate_of, stored_form
 from diagnostics.verdict.wording import since_of
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -110,7 +102,7 @@ def causes_of(
     latest = rows.select_related("acknowledged_by", "assignee").prefetch_related("slices__rule")
     known = list(latest.order_by("-fired_at", "-pk")[:MOST_OPEN])
     begun = (row for row in known if selection.end is None or row.onset < selection.end)
-    kept = sorted((row for row in begun if is_kept(row, selection.terms)), key=_place)
+    kept = sorted((row for row in begun if row.is_kept_by(selection.terms)), key=_place)
     shown = kept[:MOST_CARDS]
     charts = small_charts(project_id, shown, now)
     silences = active_silences(project_id, now) if shown else []
@@ -133,7 +125,7 @@ def causes_of(
         "more": len(kept) - len(shown),
         "suspected": suspected,
         # Why no alert may have fired.
-        "late": count_late(project_id, now - LATE_SPAN) if suspected else 0,
+        "late": KeyMinute.count_late(project_id, now - LATE_SPAN) if suspected else 0,
         "hours": SILENCE_HOURS,
     }
 
@@ -162,7 +154,7 @@ def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
     if (incident.cause, incident.cause_value) == (str(cause.finding.cause), cause.finding.value):
         return True
     is_named = since_of(incident.latest_verdict) and not selection.terms
-    return not is_named and any(touches(cause, row.slice) for row in incident.slices.all())
+    return not is_named and any(cause.touches(row.slice) for row in incident.slices.all())
 
 
 LATEST, FRESH, MOST_TICKS = 10, 5, 12
@@ -256,9 +248,6 @@ def _fresh(
     ]
 
 
-FIELD_OF = {Cause.PROMPT: "prompt_version", Cause.PROVIDER_OUTAGE: "provider"}
-
-
 def rating(
     project_id: int, selection: Selection, suspected: Sequence[Verdict]
 ) -> Mapping[str, Any]:
@@ -266,41 +255,13 @@ def rating(
         return {}
     first = suspected[0]
     kind = first.finding.top_kind
-    narrowed = {**_subject(first), **({"kind": kind_filter(kind)} if kind else {})}
+    narrowed = {**first.subject, **({"kind": kind_filter(kind)} if kind else {})}
     stored = stored_form(first)
     return {
         "marked": mark_of(project_id, stored),
         "verdict": sign_verdict(project_id, stored),
         "failures": selection.query_for(**narrowed),
     }
-
-
-def _subject(verdict: Verdict) -> dict[str, str | None]:
-    """Return the filters that lead to what is hit."""
-    subject = verdict.who._asdict() if verdict.who else {}
-    named = {name: value for name, value in subject.items() if value is not None}
-    cause, value = verdict.finding.cause, verdict.finding.value
-    if cause in FIELD_OF:
-        named[FIELD_OF[cause]] = value
-    return dict(named)
-
-
-@member_page
-def verdict_task(request: ConsoleRequest) -> HttpResponse:
-    selection, now = read_filters(request), clock.now()
-    verdict = recent_verdict_of(request.project.pk, selection, now)
-    hit = replace(selection, filters={**selection.filters, **_subject(verdict)})
-    series = sorted(verdict.touched, key=str)
-    back = f"{reverse('now')}?{selection.query()}".rstrip("?")
-    facts = task_of(
-        request.project,
-        stored_form(verdict),
-        hit,
-        [slice_words(status._asdict()) for status in series],
-        now,
-        links={"Verdict": back},
-    )
-    return answer_task(request, facts, back, "Now")
 
 
 @member_action

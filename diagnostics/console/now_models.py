@@ -6,13 +6,14 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property, reduce
 from itertools import groupby
-from operator import add, attrgetter
+from operator import attrgetter
 from urllib.parse import urlencode
 
 from django.http import QueryDict
 
 from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
 from diagnostics.analysis.series import (
+    LONGEST_NAME,
     NOTHING,
     ORDER,
     Rates,
@@ -25,17 +26,15 @@ from diagnostics.analysis.series import (
     rate_series,
 )
 from diagnostics.analysis.statistics import LEAST_TRIALS
-from diagnostics.figures import percent, read_number, shorten
+from diagnostics.figures import Tone, percent, read_number, shorten
 from diagnostics.prices.models import TokenPrice, price_on, prices_of
-from diagnostics.queries.call_counts import latency_percentile
-from diagnostics.queries.matrix import LONGEST_NAME
+from diagnostics.queries.call_counts import NO_USAGE, USED, TokenUsage
 from diagnostics.queries.series import COUNTED, read_series, window_of
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
-from diagnostics.store.rollups import LATENCY, SERIES
+from diagnostics.store.rollups import SERIES
 from diagnostics.store.windows import RunBucket, add_buckets, add_curves, merged
 from diagnostics.verdict.wording import SERIES_TONES, state_words
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale, rate_scale
 from diagnostics.web.model_links import model_url, write_segment
 from diagnostics.web.sorting import ColumnSort
@@ -47,35 +46,6 @@ ROWS, MOST_ROWS, MOST_SERIES = 15, 50, 12
 """Models on a page, and on one that shows numbers alone; series of open models."""
 MOST_OPENED = 4
 """The worst model opens by itself up to so many series: more would say the same."""
-USED = ("input_tokens", "output_tokens", *LATENCY)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenUsage:
-    """Tokens of all attempts, and how many took how long, by bucket."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    latency: Sequence[int] = (0,) * len(LATENCY)
-
-    @property
-    def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
-
-    @property
-    def p95_ms(self) -> float | None:
-        """The latency that 95 % of the attempts stay below; None where it is not sent."""
-        return latency_percentile(self.latency, 0.95)
-
-    def plus(self, other: "TokenUsage") -> "TokenUsage":
-        return TokenUsage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            tuple(map(add, self.latency, other.latency)),
-        )
-
-
-NO_USAGE = TokenUsage()
 
 
 @dataclass(frozen=True)
@@ -207,8 +177,7 @@ def read_rows(
         project_id, Question(window, SERIES, (*COUNTED, *USED), terms, series=series)
     )
     counts = read_series(counted)
-    used = {SeriesKey(*row[:4]): row[-len(USED) :] for row in counted}
-    usage = {key: TokenUsage(counts[0], counts[1], counts[2:]) for key, counts in used.items()}
+    usage = {SeriesKey(*row[:4]): TokenUsage.of(row[-len(USED) :]) for row in counted}
     statuses = judged.kept_by(selection, counts)
     by_call = {status.key for status in statuses if status.shown == "call"}
     curves = curves_between(project_id, axis, selection.version_terms, now, by_call, series)

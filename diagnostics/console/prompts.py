@@ -25,8 +25,8 @@ from diagnostics.selection.selection import ROLLUP_FIELDS, Selection
 from diagnostics.store.sql import fetch, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align_to
 from diagnostics.web.charts.bars import lane
-from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import share_of
+from diagnostics.web.charts.series import Mark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond
 

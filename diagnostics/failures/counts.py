@@ -1,18 +1,20 @@
-"""Counts of failure groups: by hour, or event by event without counts.
+"""Counts of failure groups: by hour, or event by event without counts; the latest groups.
 
 Two sources have the same columns (group, time, seen, and where): the hours that the fold keeps,
 at any size, and single events for filters beyond rollups.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
+from diagnostics.failures.models import FailureGroup
 from diagnostics.queries.series import BASELINE_SPAN
 from diagnostics.selection.conditions import (
     ANY_DAY,
@@ -212,6 +214,59 @@ def query_groups(
         parameters[f"since_{index}"] = segment.since
         parameters[f"until_{index}"] = segment.until
     return fetch(text, parameters)
+
+
+class Sort(StrEnum):
+    LATEST = "latest"
+    MOST = "most"
+    RISING = "rising"
+
+
+KEYS: Mapping[Sort, tuple[str, str]] = {
+    Sort.LATEST: ("kept.last_seen", "timestamptz"),
+    Sort.MOST: ("counted.seen", "bigint"),
+    Sort.RISING: ("counted.risen", "bigint"),
+}
+"""The sort key of the statement, and its type."""
+
+
+def count_groups(
+    project_id: int,
+    question: GroupQuestion,
+    limit: int,
+    order: Sort = Sort.LATEST,
+    after: datetime | int | None = None,
+    last: int | None = None,
+) -> dict[int, tuple[int, int]]:
+    """Return how often each group was seen, and its rise, by id and in an order.
+
+    `after` and `last` are the sort key and the id of the group before the first.
+    """
+    key, kind = KEYS[order]
+    rows = query_groups(
+        project_id,
+        "group_list",
+        replace(question, with_baseline=question.events is None),
+        {"order": key, "type": kind},
+        after=after,
+        last=last,
+        most=limit,
+    )
+    return {pk: (count, risen) for pk, count, risen in rows}
+
+
+def latest_groups(
+    project_id: int, question: GroupQuestion, limit: int
+) -> list[tuple[FailureGroup, int]]:
+    """Return the groups with the latest failures and how often each was seen, without its runs."""
+    counts = count_groups(project_id, question, limit)
+    return [(group, counts[group.pk][0]) for group in groups_in(project_id, counts)]
+
+
+def groups_in(project_id: int, ids: Iterable[int]) -> list[FailureGroup]:
+    """Return the groups with these ids, in their order."""
+    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(ids))
+    return [groups[pk] for pk in ids if pk in groups]
 
 
 def states_of(project_id: int, question: GroupQuestion) -> Mapping[str, int]:

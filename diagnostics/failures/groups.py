@@ -4,10 +4,9 @@ Groups are created by the fold, so failures of the last five seconds may be miss
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
@@ -17,12 +16,14 @@ from diagnostics.analysis.series import ModelKey
 from diagnostics.failures.counts import (
     LONGEST_RUN,
     GroupQuestion,
+    Sort,
+    count_groups,
+    groups_in,
     narrow_failures,
     query_groups,
     write_condition,
 )
 from diagnostics.failures.models import FailureGroup, GroupChange
-from diagnostics.queries.events import EVENT_ORDER
 from diagnostics.queries.sums import Slots
 from diagnostics.rest import cursors
 from diagnostics.selection.query_language import Term
@@ -75,20 +76,6 @@ class GroupRow(FreshGroup):
         return self.repaired / self.runs if self.runs else None
 
 
-class Sort(StrEnum):
-    LATEST = "latest"
-    MOST = "most"
-    RISING = "rising"
-
-
-KEYS: Mapping[Sort, tuple[str, str]] = {
-    Sort.LATEST: ("kept.last_seen", "timestamptz"),
-    Sort.MOST: ("counted.seen", "bigint"),
-    Sort.RISING: ("counted.risen", "bigint"),
-}
-"""The sort key of the statement, and its type."""
-
-
 def groups_of(
     project_id: int,
     question: GroupQuestion,
@@ -100,8 +87,15 @@ def groups_of(
 
     Raises BadCursorError.
     """
-    counts = _fetch_counts(project_id, question, limit + 1, cursor, order)
-    page = _groups(project_id, counts)
+    after: tuple[datetime | int, int] | tuple[()] = ()
+    if cursor:
+        after = (
+            cursors.read_cursor(cursor, int)
+            if order is Sort.LATEST
+            else cursors.read_count_cursor(cursor)
+        )
+    counts = count_groups(project_id, question, limit + 1, order, *after)
+    page = groups_in(project_id, counts)
     rows = _describe(project_id, question, page[:limit], counts)
     if not page[limit:]:
         return rows, None
@@ -112,26 +106,13 @@ def groups_of(
     return rows, cursors.write_count_cursor(count, last.group.pk)
 
 
-def latest_groups(
-    project_id: int, question: GroupQuestion, limit: int
-) -> list[tuple[FailureGroup, int]]:
-    """Return the groups with the latest failures and how often each was seen, without its runs."""
-    counts = _fetch_counts(project_id, question, limit, None)
-    return [(group, counts[group.pk][0]) for group in _groups(project_id, counts)]
-
-
-def _groups(project_id: int, ids: Iterable[int]) -> list[FailureGroup]:
-    groups = FailureGroup.objects.filter(project_id=project_id).in_bulk(list(ids))
-    return [groups[pk] for pk in ids if pk in groups]
-
-
 def group_row(project_id: int, group_id: int, question: GroupQuestion) -> GroupRow | None:
     """Return one group in a window, even if not seen in it; None if it does not exist."""
     group = FailureGroup.objects.filter(project_id=project_id, pk=group_id).first()
     if group is None:
         return None
     alone = replace(question, states=None, kinds=(), ids=[group_id])
-    counts = _fetch_counts(project_id, alone, 1, None)
+    counts = count_groups(project_id, alone, 1)
     return _describe(project_id, alone, [group], counts)[0]
 
 
@@ -154,7 +135,7 @@ def newest_groups(
     )
     groups = {group.pk: group for group in candidates.order_by("-last_seen", "-pk")[:MOST_FRESH]}
     question = GroupQuestion(since, until, terms, ids=list(groups))
-    counts_by_group = _fetch_counts(project_id, question, limit, None)
+    counts_by_group = count_groups(project_id, question, limit)
     models, trends = shapes_of(project_id, question, list(counts_by_group), trend_slots(question))
     return [
         FreshGroup(groups[pk], *counts, _sort_models(models[pk]), trends[pk])
@@ -166,7 +147,7 @@ def neighbours_of(
     project_id: int, group_id: int, question: GroupQuestion
 ) -> tuple[int | None, int | None]:
     """Return the groups before and after one in the list, rising first, of its first 200."""
-    ids = list(_fetch_counts(project_id, question, MOST_FRESH, None, Sort.RISING))
+    ids = list(count_groups(project_id, question, MOST_FRESH, Sort.RISING))
     if group_id not in ids:
         return None, None
     index = ids.index(group_id)
@@ -197,38 +178,11 @@ def samples_of(
         payloads = payloads.filter(
             Exists(narrow_failures(Event.objects.filter(**same_event), selection))
         )
-    page, after = EVENT_ORDER.page(payloads, limit, cursor)
+    page, after = cursors.EVENT_ORDER.page(payloads, limit, cursor)
     events = events_behind(page)
     return [
         (events[payload.event_id], payload) for payload in page if payload.event_id in events
     ], after
-
-
-def _fetch_counts(
-    project_id: int,
-    question: GroupQuestion,
-    limit: int,
-    cursor: str | None,
-    order: Sort = Sort.LATEST,
-) -> dict[int, tuple[int, int]]:
-    after: datetime | int | None = None
-    last: int | None = None
-    if cursor:
-        is_time = order is Sort.LATEST
-        after, last = (
-            cursors.read_cursor(cursor, int) if is_time else cursors.read_count_cursor(cursor)
-        )
-    key, kind = KEYS[order]
-    rows = query_groups(
-        project_id,
-        "group_list",
-        replace(question, with_baseline=question.events is None),
-        {"order": key, "type": kind},
-        after=after,
-        last=last,
-        most=limit,
-    )
-    return {pk: (count, risen) for pk, count, risen in rows}
 
 
 def _describe(

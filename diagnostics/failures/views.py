@@ -15,15 +15,14 @@ from django.urls import reverse
 
 from diagnostics import clock
 from diagnostics.failures import states
-from diagnostics.failures.counts import GroupQuestion, newest_of, read_question, states_of
-from diagnostics.failures.groups import GroupRow, Sort, groups_of
+from diagnostics.failures.counts import GroupQuestion, Sort, newest_of, read_question, states_of
+from diagnostics.failures.groups import GroupRow, groups_of
 from diagnostics.failures.models import FailureGroup
 from diagnostics.failures.shares import Denominator, calls_by_node
 from diagnostics.failures.wording import MEANINGS, STATES, title_of
-from diagnostics.figures import plural, read_number
+from diagnostics.figures import Tone, plural, read_number
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.selection import Selection
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
 from failsoft.events import EventKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from diagnostics.web.charts.marks import Tone
+from diagnostics.figures import Tone
 
 STATES: Mapping[str, Tone] = {
     "new": "warn",

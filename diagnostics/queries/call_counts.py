@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from operator import add
 
 from diagnostics.analysis.statistics import AttemptTally
 from diagnostics.store.rollups import (
@@ -199,6 +200,42 @@ def latency_percentile(counts: Sequence[int], share: float) -> float | None:
             return low + (high - low) * (target - passed) / count
         passed += count
     return float(bounds[-1])
+
+
+USED = ("input_tokens", "output_tokens", *LATENCY)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of all attempts, and how many took how long, by bucket."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    latency: Sequence[int] = (0,) * len(LATENCY)
+
+    @classmethod
+    def of(cls, sums: Sequence[int]) -> "TokenUsage":
+        """Return the usage of sums of `USED`."""
+        return cls(sums[0], sums[1], sums[2:])
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def p95_ms(self) -> float | None:
+        """The latency that 95 % of the attempts stay below; None where it is not sent."""
+        return latency_percentile(self.latency, 0.95)
+
+    def plus(self, other: "TokenUsage") -> "TokenUsage":
+        return TokenUsage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            tuple(map(add, self.latency, other.latency)),
+        )
+
+
+NO_USAGE = TokenUsage()
 
 
 def answer_tokens(sums: Mapping[str, int]) -> float | None:

@@ -1,4 +1,4 @@
-"""Queries of events: keyset pages, searches, and the latest ends.
+"""Searches of events.
 
 A search reads the newest first, one stretch of time after another. A page of common events is
 full after the newest stretch. A search without matches ends after `patience_seconds`, and can
@@ -10,20 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
-from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
 
-from diagnostics.rest.cursors import Keyset
 from diagnostics.selection.conditions import Days, narrow, within
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, events_of
-from diagnostics.store.windows import WIDTHS, Grain
-
-EVENT_ORDER = Keyset("occurred_at", "event_id", UUID)
-# Sorts before every other: a cursor with it is at the start of its instant.
-NO_ID = UUID(int=0)
-
 
 RowT = TypeVar("RowT", bound=Model)
 Matching = Callable[[datetime, datetime], QuerySet[RowT]]
@@ -78,20 +70,3 @@ def scan(
         growth = (end - now) / 2 / max(now - last, 1e-3)
         stretch = max(stretch * min(growth, MOST_GROWTH), SHORTEST_STRETCH)
     return Scanned(rows, reached)
-
-
-def latest_degraded(
-    project_id: int, selection: Selection, until: datetime, limit: int
-) -> list[Event]:
-    """Return the latest runs that ended degraded, newest first."""
-    since, latest = selection.since(until), list[Event]()
-    # The newest day mostly has enough, and planning to read ninety costs more than reading it.
-    for begin in dict.fromkeys((max(since, until - WIDTHS[Grain.DAY]), since)):
-        events = Event.objects.filter(
-            project_id=project_id, kind="degraded", occurred_at__gte=begin, occurred_at__lt=until
-        )
-        events = narrow(events, selection, Days(begin, until))
-        latest = list(events.order_by("-occurred_at", "-event_id")[:limit])
-        if len(latest) == limit:
-            break
-    return latest

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from diagnostics.analysis.series import ModelKey
+from diagnostics.analysis.series import ModelKey, name_of
 from diagnostics.analysis.statistics import (
     LEAST_FAILURES,
     LEAST_TRIALS,
@@ -22,9 +22,8 @@ from diagnostics.analysis.statistics import (
     newcombe_interval,
     z_of,
 )
-from diagnostics.figures import percent, plural, points, shorten
+from diagnostics.figures import Tone, percent, plural, points
 from diagnostics.queries.call_counts import CallCounts, Side, add_counts, kind_words
-from diagnostics.web.charts.marks import Tone
 
 STEPS = (0.02, 0.05, 0.15)
 MOST_KINDS = 9
@@ -185,9 +184,6 @@ def _rest(own_kinds: Sequence[str], counts: CallCounts) -> int:
     return sum(count for kind, count in counts.by_kind.items() if kind not in own_kinds)
 
 
-LONGEST_NAME = 40
-
-
 @dataclass(frozen=True, slots=True)
 class MatrixSummary:
     """Tone and sentence; `row` is the model that it names, if any."""
@@ -221,12 +217,6 @@ def summarise_matrix(matrix: Matrix, span: str = "") -> MatrixSummary:
     if len(comparable) == 1:
         sentence = "The model is within its baseline."
     return MatrixSummary("good", sentence, beside)
-
-
-def name_of(provider: str | None, model: str | None) -> str:
-    return "/".join(
-        shorten(name, LONGEST_NAME) if name else "unknown" for name in (provider, model)
-    )
 
 
 def top_kind(row: MatrixRow) -> str:

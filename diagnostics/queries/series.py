@@ -1,4 +1,4 @@
-"""Queries of series: counts of a window, what of a range is counted, curves, and which are judged.
+"""Queries of series: counts of a window, what of a range is counted, curves, and the latest ends.
 
 The number of series has no bound, and what a judgement costs grows with it: of a large project
 those with the most calls are judged, and those with the most failures.
@@ -15,11 +15,11 @@ from diagnostics import clock
 from diagnostics.analysis.series import RunCounts, SeriesKey
 from diagnostics.queries.call_counts import FAILED, TRIED, first_attempts
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
-from diagnostics.selection.conditions import term_params, write_narrowing, write_terms
+from diagnostics.selection.conditions import Days, narrow, term_params, write_narrowing, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.kept_answers import ResultCache
-from diagnostics.store.models import Series
+from diagnostics.store.models import Event, Series
 from diagnostics.store.rollups import FAILURE_KINDS, SERIES, UNCHECKED, VERSION
 from diagnostics.store.sql import fetch
 from diagnostics.store.windows import (
@@ -255,3 +255,20 @@ def next_series(project_id: int, terms: Sequence[Term], last: int, limit: int) -
     parameters = {"project": project_id, "last": last, "limit": limit, **term_params(terms)}
     text = f"{NEXT}{write_terms(terms)} ORDER BY id LIMIT %(limit)s"
     return [identifier for (identifier,) in fetch(text, parameters)]
+
+
+def latest_degraded(
+    project_id: int, selection: Selection, until: datetime, limit: int
+) -> list[Event]:
+    """Return the latest runs that ended degraded, newest first."""
+    since, latest = selection.since(until), list[Event]()
+    # The newest day mostly has enough, and planning to read ninety costs more than reading it.
+    for begin in dict.fromkeys((max(since, until - WIDTHS[Grain.DAY]), since)):
+        events = Event.objects.filter(
+            project_id=project_id, kind="degraded", occurred_at__gte=begin, occurred_at__lt=until
+        )
+        events = narrow(events, selection, Days(begin, until))
+        latest = list(events.order_by("-occurred_at", "-event_id")[:limit])
+        if len(latest) == limit:
+            break
+    return latest

@@ -4,7 +4,7 @@ Names come from outside and must be cleaned (`name_of`) by the caller. Shares ar
 only their counts. Times are instants; addresses are paths.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
@@ -184,6 +184,21 @@ def worst_first(models: Iterable[ModelFigures]) -> list[ModelFigures]:
         return is_calm, ORDER[standing], not model.incidents, -low, -model.runs
 
     return sorted(models, key=rank)
+
+
+def add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
+    """Return the figures of all models together."""
+    apart = {"name", "url", "curve", "state_at_end", "since", "incidents", "retry_usd"}
+    fields = [name for name in ModelFigures.model_fields if name not in apart]
+    sums = {name: sum(getattr(model, name) for model in models) for name in fields}
+    curves = [model.curve for model in models if model.curve]
+    added = [
+        (sum(runs for runs, _ in slot), sum(degraded for _, degraded in slot))
+        for slot in zip(*curves, strict=True)
+    ]
+    known = [model.retry_usd for model in models if model.retry_usd is not None]
+    money = sum(known, Decimal(0)) if known else None
+    return ModelFigures(name="all models", url=url, curve=added, retry_usd=money, **sums)
 
 
 def share_of(part: int, whole: int) -> float | None:

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from statistics import median
 from zoneinfo import ZoneInfo
 
@@ -18,11 +17,10 @@ from django.urls import reverse
 
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.incident_models import Incident, Transition
-from diagnostics.alerting.incident_records import is_kept
 from diagnostics.alerting.statuses import StatusSet, read_statuses, verdict_within
 from diagnostics.analysis.series import ModelKey
-from diagnostics.failures.counts import GroupQuestion
-from diagnostics.failures.groups import MOST_FRESH, latest_groups, newest_groups
+from diagnostics.failures.counts import GroupQuestion, latest_groups
+from diagnostics.failures.groups import MOST_FRESH, newest_groups
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.prices.models import prices_of
@@ -48,6 +46,7 @@ from diagnostics.reports.document import (
     ModelFigures,
     QualityFigures,
     ReportDocument,
+    add_up,
     name_of,
 )
 from diagnostics.reports.periods import ReportPeriod
@@ -137,7 +136,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
         last=period.last,
         slot_seconds=int(slot_width(period.until - period.since).total_seconds()),
         url=page,
-        total=_add_up(models, page),
+        total=add_up(models, page),
         models=models[:MOST_MODELS],
         degradation=degrading[0] if degrading else None,
         others=degrading[1:],
@@ -244,20 +243,6 @@ def _read_models(
     return figures
 
 
-def _add_up(models: Sequence[ModelFigures], url: str) -> ModelFigures:
-    apart = {"name", "url", "curve", "state_at_end", "since", "incidents", "retry_usd"}
-    fields = [name for name in ModelFigures.model_fields if name not in apart]
-    sums = {name: sum(getattr(model, name) for model in models) for name in fields}
-    curves = [model.curve for model in models if model.curve]
-    added = [
-        (sum(runs for runs, _ in slot), sum(degraded for _, degraded in slot))
-        for slot in zip(*curves, strict=True)
-    ]
-    known = [model.retry_usd for model in models if model.retry_usd is not None]
-    money = sum(known, Decimal(0)) if known else None
-    return ModelFigures(name="all models", url=url, curve=added, retry_usd=money, **sums)
-
-
 def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
     newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_FRESH, scope.terms)
@@ -307,7 +292,7 @@ def _incidents_of(scope: ReportScope) -> Sequence[Incident]:
     manual = Prefetch("transitions", Transition.objects.filter(kind=Transition.Kind.RESOLVED))
     related = rows.select_related("resolved_by").prefetch_related("slices", manual)
     latest = related.order_by("-fired_at", "-pk")[:MOST_INCIDENTS]
-    return [row for row in latest if is_kept(row, scope.terms)]
+    return [row for row in latest if row.is_kept_by(scope.terms)]
 
 
 def _incident_figures(

@@ -54,6 +54,11 @@ class Keyset(NamedTuple):
         return rows[:limit], write_cursor(getattr(last, self.time), getattr(last, self.key))
 
 
+EVENT_ORDER = Keyset("occurred_at", "event_id", UUID)
+# Sorts before every other: a cursor with it is at the start of its instant.
+NO_ID = UUID(int=0)
+
+
 def write_cursor(at: datetime, key: object) -> str:
     return _write(at.isoformat(), key)
 

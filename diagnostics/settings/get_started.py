@@ -20,12 +20,12 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import LOCAL_KEY_NAME, create_key, place_of_key
 from diagnostics.failures.wording import KINDS
+from diagnostics.figures import Tone
 from diagnostics.ingest.key_counts import KEEP
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.ingest.views import TEST_SOURCE, unchecked_of
 from diagnostics.settings.frame import keep_once, require_proof, settings_action, take_once, unkept
 from diagnostics.store.models import Event
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.pages import ConsoleRequest, may_administer, member_form, respond, user_of
 from failsoft import VERSION
 from failsoft.events import EventKind

@@ -16,11 +16,10 @@ from diagnostics.alerting.rules import terms_of
 from diagnostics.alerting.signals import RATIOS, Signal
 from diagnostics.alerting.states import ON, AlertPhase
 from diagnostics.alerting.wording import condition_words, figure_words
-from diagnostics.figures import count, percent
+from diagnostics.figures import Tone, count, percent
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import write_term
 from diagnostics.selection.selection import keeps_all
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.model_links import model_url
 
 COUNTED = {*RATIOS, Signal.LATENCY_P95}

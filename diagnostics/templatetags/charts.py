@@ -11,8 +11,7 @@ from django.utils.timezone import get_current_timezone
 
 from diagnostics.figures import percent, points
 from diagnostics.queries.matrix import Excess
-from diagnostics.web.charts import bars, plan_graph, series, strips
-from diagnostics.web.charts.marks import shape_of
+from diagnostics.web.charts import bars, plan_graph, series, shape_of, strips
 
 register = template.Library()
 

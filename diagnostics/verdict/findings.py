@@ -12,16 +12,8 @@ from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cause import LEAST_CALLS, VERSIONS, Cause, ExcessShare, Finding
 from diagnostics.verdict.cells import CountCell
-from diagnostics.verdict.explainer import (
-    CellCounts,
-    Explanation,
-    Posterior,
-    excess_in,
-    excess_of_answer,
-    explain,
-    risen_kinds,
-    wellness,
-)
+from diagnostics.verdict.counted import CellCounts, excess_in, risen_kinds, wellness
+from diagnostics.verdict.explainer import Explanation, Posterior, excess_of_answer, explain
 from diagnostics.verdict.hypotheses import READ, UNTIMED, Timing
 from diagnostics.verdict.knowledge import THEIRS, CauseName, names_of, place_of
 from diagnostics.verdict.rates import CellBaseline

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from diagnostics.verdict.cause import VERSIONS, Cause
 from diagnostics.verdict.cells import TRANSPORT
-from diagnostics.verdict.explainer import CellCounts, Explanation, risen_kinds
+from diagnostics.verdict.counted import CellCounts, risen_kinds
+from diagnostics.verdict.explainer import Explanation
 from diagnostics.verdict.hypotheses import Part, Subset, Timing
 
 REJECTED = frozenset({"call_other"})

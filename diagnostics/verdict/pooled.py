@@ -17,14 +17,9 @@ from diagnostics.analysis.detectors.onset import Background, CountedStretch, fin
 from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
+from diagnostics.verdict.counted import CellCounts, count_kinds, wellness
 from diagnostics.verdict.curves import Curves, Stretch, noise_before
-from diagnostics.verdict.explainer import (
-    CellCounts,
-    Explanation,
-    count_kinds,
-    posterior_of,
-    wellness,
-)
+from diagnostics.verdict.explainer import Explanation, posterior_of
 from diagnostics.verdict.hypotheses import VERSIONS, Timing
 from diagnostics.verdict.rates import CellBaseline
 

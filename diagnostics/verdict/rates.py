@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import exp, log
 from typing import Any, NamedTuple
 
-from diagnostics.analysis.detectors.noise import log_likelihood
+from diagnostics.analysis.detectors.noise import log_likelihood, log_sum
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.cells import CountCell, Dimensions, unanswered
@@ -273,13 +273,6 @@ def noise_of_hours(rows: Iterable[Sequence[tuple[int, int]]]) -> float:
             varied += sum((k - n * rate) ** 2 - n * rate * (1 - rate) for n, k in hours)
             expected_square += sum((n * rate) ** 2 for n, _ in hours)
     return min(max(varied / expected_square, 0.0), HIGHEST_NOISE)
-
-
-def log_sum(terms: Iterable[float]) -> float:
-    """Return the logarithm of the sum of exponentials."""
-    values = list(terms)
-    largest = max(values)
-    return largest + log(sum(exp(value - largest) for value in values))
 
 
 def add_counts(cells: Iterable[CountCell]) -> Iterator[CountCell]:

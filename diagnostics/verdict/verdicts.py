@@ -4,7 +4,7 @@ Counts come from rollups, the judgement from `diagnostics.verdict.judging`; this
 two, and derives advice from the failures themselves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -12,11 +12,12 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from diagnostics.analysis.series import SeriesKey
+from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import plural
 from diagnostics.queries.series import choose_series, ids_of
 from diagnostics.selection.selection import Selection
+from diagnostics.store.rollups import SERIES
 from diagnostics.verdict import queries, wording
 from diagnostics.verdict.advice import Advice, advise, part_of
 from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
@@ -51,6 +52,38 @@ class Verdict:
     def sentence(self) -> str:
         """The sentence as plain text; times are in UTC."""
         return self.told.text
+
+    @property
+    def onsets(self) -> Mapping[SeriesKey, SeriesOnset]:
+        """The onset of each degraded series; of several causes, that of the largest."""
+        onsets: dict[SeriesKey, SeriesOnset] = {}
+        for cause in reversed((self, *self.others)):
+            if since := cause.since:
+                onset = SeriesOnset(since, cause.since_low or since, cause.since_high or since)
+                onsets |= dict.fromkeys(cause.touched, onset)
+        return onsets
+
+    def touches(self, values: Mapping[str, object]) -> bool:
+        """Whether a degraded series is part of a slice."""
+        named = [name for name in SERIES if name in values]
+        return any(
+            all(getattr(who, name) == values[name] for name in named) for who in self.touched
+        )
+
+    @property
+    def subject(self) -> dict[str, str | None]:
+        """The filters that lead to what is hit."""
+        subject = self.who._asdict() if self.who else {}
+        named = {name: value for name, value in subject.items() if value is not None}
+        if field := FIELD_OF.get(self.finding.cause):
+            named[field] = self.finding.value
+        return dict(named)
+
+
+FIELD_OF: Mapping[Cause | None, str] = {
+    Cause.PROMPT: "prompt_version",
+    Cause.PROVIDER_OUTAGE: "provider",
+}
 
 
 def verdict_of(
@@ -229,3 +262,18 @@ def _in_parts(verdict: Verdict) -> dict[str, Any]:
     }
     del parts["sentence"]
     return parts
+
+
+def rate_of(verdict: Mapping[str, Any]) -> wording.StoredRate | None:
+    """Return the rate of a stored verdict; None without one."""
+    share = verdict.get("rate")
+    if not isinstance(share, int | float):
+        return None
+    return wording.StoredRate(
+        share=share,
+        low=verdict.get("low"),
+        high=verdict.get("high"),
+        baseline=verdict.get("baseline"),
+        n=verdict.get("runs") or 0,
+        counted=verdict.get("counted") or "runs",
+    )

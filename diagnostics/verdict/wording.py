@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
 from diagnostics.analysis.series import SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
-from diagnostics.figures import all_of, plural, rate_percent, write_moment
+from diagnostics.figures import Tone, all_of, percent, plural, rate_percent, write_moment
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
-from diagnostics.web.charts.marks import Tone
 
 LATELY = timedelta(hours=1)
 """A deploy at most this long before the onset, or after it, is near it."""
@@ -253,6 +252,28 @@ def part_words(share: float, total: int, noun: str) -> str:
     """Return a share with its total; of fewer than have a rate the count: `1 of 1 run`."""
     part = f"{round(share * total):,}" if total < LEAST_TRIALS else rate_percent(share)
     return f"{part} of {plural(total, noun)}"
+
+
+class StoredRate(BaseModel, frozen=True):
+    """A share of 0 to 1 with its 95 % interval, of so many, and what was usual."""
+
+    share: float
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    n: int = 0
+    counted: str = "runs"
+
+    @property
+    def part(self) -> str:
+        return part_words(self.share, self.n, self.counted.removesuffix("s"))
+
+    @property
+    def words(self) -> str:
+        text = self.part
+        if self.low is not None and self.high is not None:
+            text += f" (95 % between {percent(self.low)} and {percent(self.high)})"
+        return text
 
 
 UNSURE = Sentence("Not enough data", None, ".", ())

@@ -2,20 +2,19 @@
 
 1. What is `usual` is a level with its rhythm and the noise of its hours, known as well as the
    failures of the series and of its project tell. An hour is learned when nothing is suspected.
-2. What is feared (`alternative`) gathers evidence against that, look by look; an alarm is the
+2. What is feared (`evidence`) gathers evidence against that, look by look; an alarm is the
    evidence that would be false once a week in the whole project.
 3. Since when is the posterior of the change over the latest stretches (`onset`): as it fires, and
    again each time that twice as many failures are known since then.
-4. It clears by the same likelihoods turned round (`recovery`): as usual over as bad as it was.
+4. It clears by the same likelihoods turned round: as usual over as bad as it was.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from math import inf, log
 from typing import Any, NamedTuple, Self
 
-from diagnostics.analysis.detectors.alternative import Suspicion, recent
+from diagnostics.analysis.detectors.evidence import Badness, Suspicion, latest_burst, recent
 from diagnostics.analysis.detectors.onset import CountedStretch, Onset, add_stretch, find_onset
-from diagnostics.analysis.detectors.recovery import Badness, latest_burst
 from diagnostics.analysis.detectors.rhythm import DAY, HOUR
 from diagnostics.analysis.detectors.thresholds import WindowCounts
 from diagnostics.analysis.detectors.usual import (

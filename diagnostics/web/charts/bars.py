@@ -7,9 +7,8 @@ from itertools import accumulate, groupby
 from math import sqrt
 
 from diagnostics.analysis.statistics import LEAST_FAILURES
-from diagnostics.figures import percent, plural, points
+from diagnostics.figures import Tone, percent, plural, points
 from diagnostics.store.windows import RunBucket
-from diagnostics.web.charts.marks import Tone
 from diagnostics.web.charts.scales import Scale
 
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from diagnostics.figures import plural
-from diagnostics.web.charts.marks import Tone, shape_of
+from diagnostics.figures import Tone, plural
+from diagnostics.web.charts import shape_of
 
 BOX_WIDTH, BOX_HEIGHT = 164, 42
 LAYER_GAP, ROW_GAP, MARGIN = 44, 12, 4

@@ -22,12 +22,21 @@ from diagnostics.analysis.series import SeriesOnset
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.figures import percent, plural
 from diagnostics.store.windows import RunBucket, ceil, floor, merged
-from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.scales import Scale, Tick, share_of, smallest
 
 WIDTH = 1000
 # Numbers nearer to each other than this are read as one.
 NUMBER_WIDTH = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One moment: `kind` is that of a deploy, told or observed, or incident."""
+
+    at: datetime
+    kind: str
+    label: str
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

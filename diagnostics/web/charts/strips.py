@@ -11,8 +11,7 @@ from itertools import groupby
 
 from diagnostics.analysis.detectors.change import ChangeDetector
 from diagnostics.analysis.detectors.replay import KNOWN_CALLS, SERIES_OF_A_PROJECT
-from diagnostics.figures import plural
-from diagnostics.web.charts.marks import Tone
+from diagnostics.figures import Tone, plural
 from diagnostics.web.charts.scales import Scale, Tick, share_of
 from diagnostics.web.charts.series import WIDTH, SeriesChart, x_of
 

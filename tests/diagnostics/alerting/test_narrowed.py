@@ -10,6 +10,7 @@ import pytest
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting import statuses
+from diagnostics.alerting.rule_models import ProjectStatus
 from diagnostics.alerting.statuses import StatusSet, read_status, recent_verdict_of, store_statuses
 from diagnostics.selection.selection import Selection, read_selection
 from diagnostics.verdict.cause import Cause
@@ -104,7 +105,7 @@ def test_what_degrades_beside_every_cause_is_judged_alone(
 ) -> None:
     hit = next(iter(stored.verdict.touched))
     unexplained = replace(stored.verdict, touched=frozenset({hit._replace(model="another")}))
-    status = statuses.ProjectStatus.objects.get(project=project)
+    status = ProjectStatus.objects.get(project=project)
     status.verdict = statuses.VERDICT.dump_python(
         unexplained, mode="json", exclude=statuses.FUNCTIONS
     )

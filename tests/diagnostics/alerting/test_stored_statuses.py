@@ -15,9 +15,9 @@ from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.alerting import evaluator
 from diagnostics.alerting.incident_models import Incident
+from diagnostics.alerting.rule_models import ProjectStatus
 from diagnostics.alerting.statuses import (
     STATUSES,
-    ProjectStatus,
     judge_statuses,
     read_status,
     read_statuses,

@@ -9,15 +9,8 @@ from diagnostics import clock
 from diagnostics.accounts.audit_log import details_of
 from diagnostics.accounts.models import AuditEntry, Project
 from diagnostics.failures import states as groups
-from diagnostics.failures.counts import GroupQuestion, newest_of, read_question, states_of
-from diagnostics.failures.groups import (
-    GroupRow,
-    Sort,
-    group_row,
-    groups_of,
-    newest_groups,
-    samples_of,
-)
+from diagnostics.failures.counts import GroupQuestion, Sort, newest_of, read_question, states_of
+from diagnostics.failures.groups import GroupRow, group_row, groups_of, newest_groups, samples_of
 from diagnostics.failures.models import FailureGroup, GroupChange
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.selection.query_language import Term

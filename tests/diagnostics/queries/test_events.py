@@ -6,9 +6,8 @@ import pytest
 
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import rate_series
-from diagnostics.queries.events import EVENT_ORDER
 from diagnostics.queries.series import counts_by_series
-from diagnostics.rest.cursors import BadCursorError
+from diagnostics.rest.cursors import EVENT_ORDER, BadCursorError
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import events_of, payloads_of
 from diagnostics.store.windows import align

@@ -9,8 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.queries.events import latest_degraded
-from diagnostics.queries.series import counts_by_series, trends
+from diagnostics.queries.series import counts_by_series, latest_degraded, trends
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection

@@ -9,7 +9,8 @@ from bench.verdict_families.two_causes import make_two
 from bench.verdict_families.worlds import binomial
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import CountCell, Dimensions
-from diagnostics.verdict.explainer import CellCounts, posterior_of
+from diagnostics.verdict.counted import CellCounts
+from diagnostics.verdict.explainer import posterior_of
 from diagnostics.verdict.findings import find_causes
 
 MODELS = (("acme", "one"), ("acme", "two"), ("zeta", "three"))

@@ -5,15 +5,9 @@ from math import comb, exp, log
 
 import pytest
 
+from diagnostics.analysis.detectors.noise import log_sum
 from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_only
-from diagnostics.verdict.rates import (
-    KNOWN_MODEL,
-    CellBaseline,
-    Rate,
-    RatioTable,
-    log_sum,
-    noise_of_hours,
-)
+from diagnostics.verdict.rates import KNOWN_MODEL, CellBaseline, Rate, RatioTable, noise_of_hours
 from tests.corpora import each_of
 
 PLACE = Dimensions("acme", "one", "v1", "Plan", "1", "bot", "r1", "plan", "prod")

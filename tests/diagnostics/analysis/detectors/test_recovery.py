@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from diagnostics.analysis.detectors.change import ChangeDetector
+from diagnostics.analysis.detectors.evidence import latest_burst
 from diagnostics.analysis.detectors.onset import CountedStretch
-from diagnostics.analysis.detectors.recovery import latest_burst
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 CALLS, FAILING, HOURS = 24, 12, 6

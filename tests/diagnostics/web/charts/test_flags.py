@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime
 
-from diagnostics.web.charts.marks import Mark
-from diagnostics.web.charts.series import Flag, number_flags
+from diagnostics.web.charts.series import Flag, Mark, number_flags
 
 MARK = Mark(datetime(2026, 3, 1, tzinfo=UTC), "release", "v1")
 

@@ -1,6 +1,6 @@
 """One shape per tone."""
 
-from diagnostics.web.charts.marks import SHAPES, shape_of
+from diagnostics.web.charts import SHAPES, shape_of
 
 
 def test_no_two_tones_share_a_shape() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from diagnostics.analysis.series import SeriesOnset
 from diagnostics.store.windows import RunBucket
-from diagnostics.web.charts.marks import Mark
 from diagnostics.web.charts.series import (
     HEIGHT,
     MOST_MARKS,
     MOST_TICKS,
     WIDTH,
     Drawing,
+    Mark,
     SeriesChart,
     draw_series,
 )
