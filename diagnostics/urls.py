@@ -25,6 +25,7 @@ from diagnostics.alerting.rule_api import (
 from diagnostics.alerting.task_text import verdict_task
 from diagnostics.console.api import SeriesView, VerdictView
 from diagnostics.console.compare import compare_csv, compare_page
+from diagnostics.console.event_api import EventsView
 from diagnostics.console.exports import export
 from diagnostics.console.live import live_rows
 from diagnostics.console.models_page import models
@@ -35,7 +36,6 @@ from diagnostics.failures.api import FailuresView, FailureView
 from diagnostics.failures.views import act_on_failures, failures
 from diagnostics.ingest.api.agent_schemas import AgentSchemasView, AgentSchemaView
 from diagnostics.ingest.api.deploys import DeploysView
-from diagnostics.ingest.api.events import EventsView
 from diagnostics.ingest.api.otlp import GRPC, LogsView, MetricsView, TracesView, refuse_grpc
 from diagnostics.ingest.api.outcomes import OutcomesView
 from diagnostics.ingest.api.rejects import IngestView, RejectsView

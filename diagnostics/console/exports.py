@@ -12,9 +12,9 @@ from diagnostics import clock
 from diagnostics.accounts.authentication import MemberAuthentication
 from diagnostics.alerting.incident_api import IncidentsView
 from diagnostics.console.api import SeriesView
+from diagnostics.console.event_api import EventsView
 from diagnostics.failures.api import FailuresView
 from diagnostics.failures.views import TABS
-from diagnostics.ingest.api.events import EventsView
 from diagnostics.rest.exporting import BYTE_ORDER_MARK
 from diagnostics.store.kept_answers import limited_wait
 from diagnostics.web.pages import ConsoleRequest, member_page

@@ -21,11 +21,11 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.console.api import SeriesView, VerdictView, refuse_uncounted
 from diagnostics.console.compare import describe_comparison, read_comparison
 from diagnostics.console.comparison import Against
+from diagnostics.console.event_api import EventsView
 from diagnostics.console.run_api import PARAMETERS as RUN_PARAMETERS
 from diagnostics.console.run_api import AgentRunsView, AgentRunView
 from diagnostics.failures.api import PARAMETERS as FAILURE_PARAMETERS
 from diagnostics.failures.api import FailuresView
-from diagnostics.ingest.api.events import EventsView
 from diagnostics.mcp.bounds import TooLongError, write_answer
 from diagnostics.rest.faults import answer_fault
 from diagnostics.rest.filters import (
