@@ -1,8 +1,8 @@
 """Telemetry as events: drafts, answer checks within a budget, storage, a receipt."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
@@ -39,8 +39,8 @@ from diagnostics.ingest.quotas import admit, note_sampled_out
 from diagnostics.ingest.recording import RecordStatus, record_calls
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
-from diagnostics.ingest.sibling_models import name_models
 from diagnostics.ingest.span_runs import end_runs, is_agent_call, keep_agent_calls
+from diagnostics.store.models import Event, Series
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
 
 CHUNK = 1000
@@ -56,6 +56,9 @@ UNCLEAR = (
     "{} evaluations whose gen_ai.evaluation.score.label says neither good nor bad: set"
     " failsoft.verdict to one of these"
 )
+# By run and node, else by node alone: provider and model.
+SiblingModels = Mapping[tuple[str, ...], set[tuple[str | None, str]]]
+MODEL_NAMES = ("node", "provider", "model")
 Item = TypeVar("Item", Span, LogRecord)
 
 
@@ -140,7 +143,7 @@ def receive_spans(
     with transaction.atomic():
         answered = join_verdicts(project_id, [item.draft for item in drafts])
         # One draft per call: one that another span reported adds no event.
-        joined = join_calls(project_id, name_models(project_id, answered))
+        joined = join_calls(project_id, _name_models(project_id, answered))
         receipt.joined += joined.repeated
         drafts = [
             replace(item, draft=joined.drafts[index])
@@ -169,6 +172,51 @@ def _note_agents(
             if is_agent_call(span) and 0 < span.started_ns <= span.ended_ns < LATEST_NS:
                 agents.append(span)
         yield span
+
+
+def _name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
+    """Name the model and provider of failed calls that some clients learn from the answer only.
+
+    They are those of the other calls of its run and node, else of its node, if all name the same.
+    """
+    nameless = [_family(draft) for draft in drafts if _is_nameless(draft)]
+    if not nameless:
+        return list(drafts)
+    runs, nodes = map(set, zip(*nameless, strict=True))
+    events = Event.objects.filter(project_id=project_id, correlation_id__in=runs)
+    series = Series.objects.filter(project_id=project_id, node__in=nodes)
+    members = [
+        *((*_family(draft), *map(draft.fields.get, MODEL_NAMES[1:])) for draft in drafts),
+        *events.values_list("correlation_id", *MODEL_NAMES),
+        *(("", *names) for names in series.values_list(*MODEL_NAMES)),
+    ]
+    known = defaultdict[tuple[str, ...], set[tuple[str | None, str]]](set)
+    for run, node, provider, model in members:
+        if model is not None:
+            known[run, node].add((provider, model))
+            known[node,].add((provider, model))
+    return [_with_names(draft, known) if _is_nameless(draft) else draft for draft in drafts]
+
+
+def _is_nameless(draft: Draft) -> bool:
+    is_named = draft.fields.keys() >= {"provider", "model"}
+    return draft.slot == CALL and draft.is_error and not is_named
+
+
+def _family(draft: Draft) -> tuple[str, str]:
+    return str(draft.fields.get("correlation_id")), draft.node
+
+
+def _with_names(draft: Draft, known: SiblingModels) -> Draft:
+    own = {name: draft.fields[name] for name in MODEL_NAMES[1:] if name in draft.fields}
+    for family in (_family(draft), (draft.node,)):
+        siblings = [dict(zip(MODEL_NAMES[1:], pair, strict=True)) for pair in known.get(family, ())]
+        alike = [names for names in siblings if own.items() <= names.items()]
+        if len({names["model"] for names in alike}) == 1:
+            providers = {names["provider"] for names in alike} - {None}
+            own |= {"model": alike[0]["model"]}
+            own |= {"provider": providers.pop()} if len(providers) == 1 else {}
+    return replace(draft, fields={**own, **draft.fields})
 
 
 def receive_logs(
