@@ -27,7 +27,7 @@ from django.db.models import Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
-from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
+from diagnostics.ingest.otlp.drafts import CALL, CallPlace, Draft, event_id
 from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
@@ -306,8 +306,6 @@ def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> Non
 
 def completed(draft: Draft, other: dict[str, Any]) -> Draft:
     fields = {**other, **draft.fields}
-    if draft.fields.get("node") == DEFAULT_NODE:
-        fields["node"] = other.get("node", DEFAULT_NODE)
     fields["attributes"] = {**other.get("attributes", {}), **draft.fields.get("attributes", {})}
     return replace(draft, fields=fields)
 

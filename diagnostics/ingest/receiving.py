@@ -11,6 +11,7 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from diagnostics.accounts.models import ApiKey
+from diagnostics.ingest.agent_nodes import NamedAgents
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.item_warnings import (
@@ -131,10 +132,11 @@ def receive_spans(
     anything is stored.
     """
     receipt, agents, ended = Receipt(), list[Span](), set[str]()
-    evaluations = list[AnswerEvaluation]()
+    evaluations, named = list[AnswerEvaluation](), NamedAgents()
     drafts = list(
-        _draft_items(_note_agents(spans, agents, ended), draft_span, receipt, evaluations)
+        _draft_items(_note_agents(spans, agents, named, ended), draft_span, receipt, evaluations)
     )
+    drafts = [replace(item, draft=named.name_node(item.draft)) for item in drafts]
     keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
     places = [item.draft.place for item in drafts if item.draft.place is not None]
     judge = _AnswerJudge(project_id, drafts, receipt)
@@ -162,11 +164,12 @@ def receive_spans(
 
 
 def _note_agents(
-    spans: Iterable[Span | UnreadItem], agents: list[Span], ended: set[str]
+    spans: Iterable[Span | UnreadItem], agents: list[Span], named: NamedAgents, ended: set[str]
 ) -> Iterator[Span | UnreadItem]:
     """Yield the spans; collect agent calls, and the traces whose root span is among them."""
     for span in spans:
         if isinstance(span, Span):
+            named.note(span)
             if not span.parent_id:
                 ended.add(span.trace_id)
             if is_agent_call(span) and 0 < span.started_ns <= span.ended_ns < LATEST_NS:

@@ -32,6 +32,7 @@ from pydantic_core import to_json
 from diagnostics import clock
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
+from diagnostics.ingest.otlp.drafts import DEFAULT_NODE
 from diagnostics.ingest.otlp.telemetry import Span, time_of
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
@@ -119,7 +120,7 @@ def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[Answe
     around: dict[str, list[AgentKey]] = defaultdict(list)
     for key in sorted(agents, key=lambda key: (agents[key].started_at, key)):
         around[key.trace_id].append(key)
-    groups: dict[tuple[object, ...], list[TimedCall]] = defaultdict(list)
+    made_by: dict[tuple[str, AgentKey | None, int], list[TimedCall]] = defaultdict(list)
     for call in sorted(calls, key=lambda key: (key.started_at, key.ended_at, key.event_id)):
         enclosing = (
             key
@@ -127,9 +128,23 @@ def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[Answe
             if agents[key].started_at <= call.started_at <= agents[key].ended_at
         )
         agent = call.parent if call.parent in agents else next(enclosing, None)
-        groups[call.run, agent, call.node, call.cycle].append(call)
-    for group in groups.values():
-        yield from _attempts_of(group)
+        made_by[call.run, agent, call.cycle].append(call)
+    for (_, agent, _), made in made_by.items():
+        for group in _by_node(made, is_of_agent=agent is not None):
+            yield from _attempts_of(group)
+
+
+def _by_node(calls: Iterable[TimedCall], *, is_of_agent: bool) -> Iterable[list[TimedCall]]:
+    """Return calls by node.
+
+    A call sent before its agent, which names the node, is with those that were sent with it.
+    """
+    groups: dict[str, list[TimedCall]] = defaultdict(list)
+    nodes = {call.node for call in calls} - {DEFAULT_NODE}
+    only = nodes.pop() if is_of_agent and len(nodes) == 1 else None
+    for call in calls:
+        groups[only or call.node].append(call)
+    return groups.values()
 
 
 def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:

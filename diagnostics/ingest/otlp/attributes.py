@@ -88,7 +88,7 @@ MODEL_KEYS = tuple(
 )
 READ = frozenset(
     {key.attribute for row in CONVENTIONS for keys in row.keys.values() for key in keys}
-    | {*OPERATIONS["keys"], *(key.attribute for key in SIGNS)}
+    | {*MARKS, *OPERATIONS["keys"], *(key.attribute for key in SIGNS)}
     | {key for keys in TABLE["read"].values() for key in keys}
 )
 """The attributes that are read; all others are dropped."""

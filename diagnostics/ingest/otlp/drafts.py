@@ -83,7 +83,7 @@ class Draft:
 
     @property
     def node(self) -> str:
-        return str(self.fields["node"])
+        return str(self.fields.get("node", DEFAULT_NODE))
 
     @property
     def finish_reason(self) -> str | None:
@@ -132,12 +132,10 @@ class Draft:
     @property
     def is_open(self) -> bool:
         """Whether checking the answer can change the event."""
-        if (
-            self.is_cancelled
-            or self.is_reported
-            or (self.is_error and not (self.answer.text or self.answer.calls))
-        ):
+        if self.is_cancelled or self.is_reported:
             return False
+        if self.is_error:
+            return bool(self.answer.text or self.answer.calls) or self.ending in UNUSABLE
         return self.answer.is_known or self.has_failed
 
     @property
@@ -219,8 +217,9 @@ def event_id(draft: Draft, project_id: int) -> UUID:
         return draft.stored_id
     identity: tuple[object, ...] = (project_id, draft.trace_id, draft.span_id, draft.slot)
     if not draft.span_id:
+        fields = {"node": draft.node, **draft.fields}
         identity += tuple(
-            str(draft.fields.get(name, ""))
+            str(fields.get(name, ""))
             for name in ("correlation_id", "node", "cycle", "attempt", "occurred_at")
         )
     return derived_id(draft.fields["occurred_at"], identity)

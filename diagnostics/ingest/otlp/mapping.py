@@ -165,7 +165,7 @@ def _fields(
     service = short(resource, "service.name")
     known = {
         "correlation_id": trace_id or None,
-        "node": call.node or DEFAULT_NODE,
+        "node": call.node,
         "cycle": 1,
         **{name: getattr(call, name) for name in FACTS},
         "upstream": host(attributes, "server.address"),

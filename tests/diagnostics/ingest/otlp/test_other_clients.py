@@ -416,7 +416,7 @@ def test_datadog_tells_what_was_requested_under_the_name_of_the_sdk() -> None:
     assert event.reasoning_tokens == 5
 
 
-@pytest.mark.parametrize("word", ["unknown", "eino", "Langchain"])
+@pytest.mark.parametrize("word", ["unknown", "eino", "gcp.vertex.agent", "Langchain"])
 def test_a_framework_or_an_unknown_is_no_provider(word: str) -> None:
     assert event_of({**CHAT, "gen_ai.provider.name": word}).provider is None
     named = {**CHAT, "gen_ai.provider.name": word, "gen_ai.system": "openai"}
@@ -539,3 +539,63 @@ def test_traceai_lists_messages_as_openinference_does() -> None:
     }
     (draft,) = draft_span(read_span(told))
     assert [(call.name, call.arguments) for call in draft.answer.calls] == [("book", GOOD)]
+
+
+def test_nemo_agent_toolkit_tells_the_reply_in_its_metadata() -> None:
+    answered = {
+        "generation_info": {"finish_reason": "length", "model_name": "served-1"},
+        "message": {"response_metadata": {"model_provider": "openai"}},
+    }
+    told = {
+        "openinference.span.kind": "LLM",
+        "nat.function.name": "<workflow>",
+        "nat.metadata": json.dumps({"chat_responses": [answered]}),
+        "llm.model_name": "asked-1",
+        "llm.provider": "langchain",
+        "llm.token_count.completion": 17,
+        "output.value": '{"da',
+    }
+    event = event_of(told, "nat")
+    assert (event.node, event.provider, event.model) == ("workflow", "openai", "asked-1")
+    assert (event.served_model, event.parse_error_type) == ("served-1", ParseErrorType.TRUNCATED)
+    called = {"generation_info": {"finish_reason": "tool_calls"}}
+    metadata = {"nat.metadata": json.dumps({"chat_responses": [called]}), "output.value": ""}
+    assert event_of({**told, **metadata}, "nat").kind is EventKind.SUCCEEDED
+
+
+def test_honeyhive_tells_a_call_by_the_type_of_its_event() -> None:
+    told = {
+        "honeyhive_event_type": "model",
+        "honeyhive_config.provider": "openai",
+        "honeyhive_config.model": "asked-1",
+        "honeyhive_config.temperature": 0.2,
+        "honeyhive_config.max_tokens": 100,
+        "honeyhive_metadata.prompt_tokens": 31,
+        "honeyhive_metadata.completion_tokens": 17,
+        "honeyhive_outputs.content": "By bus.",
+    }
+    event = event_of(demanding(told))
+    assert (event.provider, event.model, event.temperature) == ("openai", "asked-1", 0.2)
+    assert (event.max_output_tokens, event.input_tokens, event.output_tokens) == (100, 31, 17)
+    assert event.parse_error_type == ParseErrorType.NOT_JSON
+    for word in ("chain", "session", "tool"):
+        assert draft_span(read_span({**told, "honeyhive_event_type": word})) == []
+
+
+def test_langchain4j_counts_tokens_under_names_of_its_own() -> None:
+    told = {**CHAT, "outcome": "SUCCESS", "input_tokens": "31", "output_tokens": "17"}
+    event = event_of(told)
+    assert (event.input_tokens, event.output_tokens) == (31, 17)
+
+
+def test_genkit_names_the_provider_before_the_model() -> None:
+    told = {"genkit:metadata:subtype": "model", "genkit:name": "googleai/asked-1"}
+    assert event_of(told).provider == "googleai"
+    assert event_of({**told, "genkit:name": "asked-1"}).provider is None
+
+
+def test_an_answer_that_a_filter_ended_is_refused_though_the_client_calls_it_an_error() -> None:
+    ended = {"openinference.span.kind": "LLM", "llm.finish_reason": "content_filter"}
+    raised = ("exception", {"exception.message": "ended with unsuccessful terminal state"})
+    event = event_of(ended, status="ended with unsuccessful terminal state", events=[raised])
+    assert event.parse_error_type == ParseErrorType.REFUSAL

@@ -1,0 +1,38 @@
+"""The node of a call that names none: the agent around it.
+
+The conventions of OpenTelemetry and OpenInference name an agent on its own span, not on its calls.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from diagnostics.ingest.otlp.conventions import read_call
+from diagnostics.ingest.otlp.drafts import Draft
+from diagnostics.ingest.otlp.telemetry import Span
+from diagnostics.ingest.span_runs import AgentKey, is_agent_call
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAgents:
+    """The agents that the spans of one request name, and which spans are below them."""
+
+    _parents: dict[AgentKey, str] = field(default_factory=dict)
+    _nodes: dict[AgentKey, str] = field(default_factory=dict)
+
+    def note(self, span: Span) -> None:
+        key = AgentKey(span.trace_id, span.span_id)
+        self._parents[key] = span.parent_id
+        if is_agent_call(span) and (node := read_call(span.attributes, scope=span.scope).node):
+            self._nodes[key] = node
+
+    def name_node(self, draft: Draft) -> Draft:
+        """Return a draft with the node of the innermost named agent around it, if it has none."""
+        if "node" in draft.fields or not self._nodes:
+            return draft
+        key = AgentKey(draft.trace_id, draft.span_id)
+        # Spans may name each other as parents.
+        for _ in self._parents:
+            if key in self._nodes or key not in self._parents:
+                break
+            key = key._replace(span_id=self._parents[key])
+        node = self._nodes.get(key)
+        return replace(draft, fields={**draft.fields, "node": node}) if node else draft

@@ -1,0 +1,96 @@
+"""A call that names no node is the call of the agent around it."""
+
+from typing import Any
+
+import pytest
+
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.otlp.protobuf import read_spans
+from diagnostics.ingest.receiving import receive_spans
+from diagnostics.store.models import Event
+from diagnostics.store.run_models import AgentRun, RunOutcome
+from tests.diagnostics.ingest.test_span_runs import SECOND_NS, TOLD, now_ns, settle
+from tests.diagnostics.otlp_bodies import MILLISECOND_NS, span, traces
+
+pytestmark = pytest.mark.django_db
+STEP = {"gen_ai.operation.name": "agent_step"}
+PLANNER = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "Planner"}
+PHOENIX = {**STEP, "openinference.span.kind": "AGENT", "graph.node.id": "planner"}
+UNNAMED = {"gen_ai.operation.name": "invoke_agent"}
+WEEKDAY = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.agent.name": "weekday"}
+
+
+@pytest.fixture
+def key() -> ApiKey:
+    project = Project.objects.create(slug="p", name="P")
+    return issue_key(project, "agent", [Scope.INGEST]).row
+
+
+def nested(*attributes: dict[str, Any]) -> bytes:
+    """Return a request with spans one below the other, the outermost first."""
+    start_ns = now_ns()
+    spans = [
+        span(
+            told,
+            span_id=f"{depth + 1:016x}",
+            parent_span_id=bytes.fromhex(f"{depth:016x}") if depth else b"",
+            start_ns=start_ns + depth * MILLISECOND_NS,
+        )
+        for depth, told in enumerate(attributes)
+    ]
+    return traces(*reversed(spans)).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("spans", "node"),
+    [
+        ((PLANNER, STEP, {}), "planner"),
+        ((PHOENIX, STEP, {}), "planner"),
+        # The innermost that has a name.
+        ((WEEKDAY, PLANNER, {}), "planner"),
+        ((PLANNER, UNNAMED, {}), "planner"),
+        # What the call says is closer.
+        ((PLANNER, {"gen_ai.agent.name": "critic"}), "critic"),
+        ((PLANNER, {"failsoft.node": "chat"}), "chat"),
+        ((UNNAMED, STEP, {}), "chat"),
+    ],
+)
+def test_a_call_without_a_node_has_that_of_the_innermost_named_agent_around_it(
+    spans: tuple[dict[str, Any], ...], node: str, key: ApiKey
+) -> None:
+    receive_spans(key.project_id, read_spans(nested(*spans)))
+    assert Event.objects.get().node == node
+
+
+def test_an_agent_of_another_trace_or_in_a_circle_names_no_call(key: ApiKey) -> None:
+    first, second = bytes.fromhex("1" * 16), bytes.fromhex("2" * 16)
+    circle = span(STEP, span_id="1" * 16, parent_span_id=second)
+    back = span(STEP, span_id="2" * 16, parent_span_id=first)
+    agent = span(PLANNER, trace_id="1" * 32, span_id="1" * 16)
+    call = span(start_ns=now_ns(), parent_span_id=first)
+    body = traces(agent, circle, back, call).SerializeToString()
+    receive_spans(key.project_id, read_spans(body))
+    assert Event.objects.get().node == "chat"
+
+
+def test_attempts_sent_before_and_with_their_agent_are_attempts_at_one_answer(key: ApiKey) -> None:
+    start_ns, agent_id = now_ns(), bytes.fromhex("a" * 16)
+    failed, good = (
+        span(
+            told,
+            span_id=f"{place + 1:016x}",
+            parent_span_id=agent_id,
+            start_ns=start_ns + 3 * place * SECOND_NS,
+        )
+        for place, told in enumerate((TOLD["x"], TOLD["g"]))
+    )
+    ended_ns = start_ns + 10 * SECOND_NS
+    agent = span(PLANNER, span_id="a" * 16, start_ns=start_ns, end_time_unix_nano=ended_ns)
+    for batch in ((failed,), (good, agent)):
+        receive_spans(key.project_id, read_spans(traces(*batch).SerializeToString()))
+    settle()
+    calls = Event.objects.order_by("occurred_at").values_list("node", "attempt")
+    assert list(calls) == [("chat", 1), ("planner", 2)]
+    assert AgentRun.objects.get().outcome == RunOutcome.RECOVERED
