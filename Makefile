@@ -132,7 +132,7 @@ requirements-lock: ## compile requirements*.in anew, with hashes
 	@for name in tests/integrations/families/*/requirements; do \
 	  .venv-lock/bin/uv pip compile --upgrade --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-emit-index-url --quiet $$name.in -o $$name.txt; done
-	@for name in first_vercel node openapi_typescript; do \
+	@for name in first_vercel node openai_agents_node openapi_typescript vercel; do \
 	  (cd tests/integrations/families/$$name && npm update --package-lock-only --ignore-scripts \
 	    --omit-lockfile-registry-resolved --no-audit --silent); done
 	@rm -rf .venv-lock

@@ -13,6 +13,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 31, 17
 FAULTS = {429: "rate_limit_error", 500: "api_error"}
 RESPONSE_ID = "resp-{}"
 GOOGLE_STOPS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
+INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 STOPS = {"length": "max_tokens", "content_filter": "refusal", "tool_calls": "tool_use"}
 
 
@@ -79,6 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
         write, cut = _completion, _completion_events
         if self.path.endswith("/messages"):
             write, cut = _message, _message_events
+        elif self.path.endswith("/responses"):
+            write, cut = _response, _response_events
         elif ":" in self.path:
             write, cut = _content, _content_events
         whole = write(number, reply, tool)
@@ -223,6 +226,63 @@ def _message_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     usage = {"output_tokens": whole["usage"]["output_tokens"]}
     yield "message_delta", {"type": "message_delta", "delta": delta, "usage": usage}
     yield "message_stop", {"type": "message_stop"}
+
+
+def _response(number: int, reply: dict[str, Any], tool: str | None) -> dict[str, Any]:
+    """Answer as OpenAI's responses do."""
+    text = _text_of(reply)
+    part: dict[str, Any] = {"type": "output_text", "text": text or "", "annotations": []}
+    if "refusal" in reply:
+        part = {"type": "refusal", "refusal": reply["refusal"]}
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if tool is not None and text:
+        item = {"type": "function_call", "call_id": f"call-{number}", "name": tool}
+        item["arguments"] = text
+    reason = INCOMPLETE.get(reply.get("finish", ""))
+    status = "incomplete" if reason else "completed"
+    return {
+        "id": RESPONSE_ID.format(number),
+        "object": "response",
+        "created_at": 1_795_271_527,
+        "status": status,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "error": None,
+        "model": MODEL,
+        "output": [{"id": f"item-{number}", "status": status, **item}],
+        "tools": [],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+        "usage": {
+            "input_tokens": INPUT_TOKENS,
+            "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": OUTPUT_TOKENS,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
+        },
+    }
+
+
+def _response_events(whole: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Cut a response of one text into the events of a stream."""
+    (item,) = whole["output"]
+    (part,) = item["content"]
+    place = {"output_index": 0, "content_index": 0, "item_id": item["id"]}
+    open_item = {**item, "status": "in_progress", "content": []}
+    text = part["text"]
+    opened = {**whole, "status": "in_progress", "output": [], "usage": None}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("response.created", {"response": opened}),
+        ("response.output_item.added", {"output_index": 0, "item": open_item}),
+        ("response.content_part.added", {**place, "part": {**part, "text": ""}}),
+        ("response.output_text.delta", {**place, "delta": text[:7], "logprobs": []}),
+        ("response.output_text.delta", {**place, "delta": text[7:], "logprobs": []}),
+        ("response.output_text.done", {**place, "text": text, "logprobs": []}),
+        ("response.content_part.done", {**place, "part": part}),
+        ("response.output_item.done", {"output_index": 0, "item": item}),
+        (f"response.{whole['status']}", {"response": whole}),
+    ]
+    for number, (name, body) in enumerate(events):
+        yield name, {"type": name, "sequence_number": number, **body}
 
 
 def _content(number: int, reply: dict[str, Any], tool: str | None) -> dict[str, Any]:

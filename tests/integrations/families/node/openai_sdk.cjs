@@ -1,34 +1,13 @@
-// The OpenAI SDK for Node under OpenTelemetry's own instrumentation; a cell a line, as cell.py.
-const readline = require("node:readline");
-const { trace } = require("@opentelemetry/api");
-const { OTLPTraceExporter } = require("@opentelemetry/exporter-trace-otlp-proto");
+// The OpenAI SDK for Node under OpenTelemetry's own instrumentation.
 const { OTLPLogExporter } = require("@opentelemetry/exporter-logs-otlp-proto");
 const { registerInstrumentations } = require("@opentelemetry/instrumentation");
 const { OpenAIInstrumentation } = require("@opentelemetry/instrumentation-openai");
-const { detectResources, envDetector } = require("@opentelemetry/resources");
 const { LoggerProvider, BatchLogRecordProcessor } = require("@opentelemetry/sdk-logs");
-const { NodeTracerProvider, BatchSpanProcessor } = require("@opentelemetry/sdk-trace-node");
+const { MODEL, PLAN, USER, resource, serve, tracerProvider } = require("../cell.cjs");
 
-const MODEL = "scripted-1";
-const MESSAGES = [{ role: "user", content: "A customer wants a refund." }];
-const PLAN = {
-  title: "Plan",
-  type: "object",
-  required: ["title", "steps"],
-  properties: {
-    title: { type: "string" },
-    steps: {
-      type: "array",
-      items: { type: "object", required: ["tool"], properties: { tool: { type: "string" } } },
-    },
-  },
-};
+const MESSAGES = [{ role: "user", content: USER }];
 const TOOL = { type: "function", function: { name: "Plan", parameters: PLAN } };
 
-const resource = detectResources({ detectors: [envDetector] });
-const spans = new BatchSpanProcessor(new OTLPTraceExporter());
-const tracerProvider = new NodeTracerProvider({ resource, spanProcessors: [spans] });
-tracerProvider.register();
 const exporter = new OTLPLogExporter();
 const records = new BatchLogRecordProcessor({ exporter });
 const loggerProvider = new LoggerProvider({ resource, processors: [records] });
@@ -39,7 +18,9 @@ registerInstrumentations({
 });
 const OpenAI = require("openai");
 
-async function call(client, cell) {
+async function call(cell) {
+  const baseURL = `${cell.url}/v1`;
+  const client = new OpenAI({ baseURL, apiKey: "scripted", maxRetries: 0, timeout: cell.timeout });
   const asked = { model: MODEL, messages: MESSAGES, ...(cell.tools ? { tools: [TOOL] } : {}) };
   if (cell.stream) {
     const usage = { stream: true, stream_options: { include_usage: true } };
@@ -53,35 +34,4 @@ async function call(client, cell) {
   return cell.tools ? message.tool_calls[0].function.arguments : message.content;
 }
 
-function isPlan(text) {
-  try {
-    return typeof JSON.parse(text).steps[0].tool === "string";
-  } catch {
-    return false;
-  }
-}
-
-async function ask(cell) {
-  const baseURL = `${cell.url}/v1`;
-  const timeout = cell.name === "timeout" ? 800 : 30000;
-  const client = new OpenAI({ baseURL, apiKey: "scripted", maxRetries: 0, timeout });
-  await trace.getTracer("agent").startActiveSpan("agent", async (span) => {
-    try {
-      for (let left = cell.calls; left; left -= 1) if (isPlan(await call(client, cell))) return;
-    } finally {
-      span.end();
-    }
-  });
-}
-
-async function main() {
-  for await (const line of readline.createInterface({ input: process.stdin })) {
-    const cell = JSON.parse(line);
-    const raised = await ask(cell).then(() => null, (error) => String(error).slice(0, 300));
-    await loggerProvider.forceFlush();
-    await tracerProvider.forceFlush();
-    console.log(`{"cell": ${JSON.stringify(cell.name)}, "raised": ${JSON.stringify(raised)}}`);
-  }
-}
-
-main();
+serve(call, () => loggerProvider.forceFlush());
