@@ -110,31 +110,32 @@ class VerdictCache:
     now: datetime
     _known: dict[SliceKey, Verdict | None] = field(default_factory=dict)
 
-    def attribute(self, values: Slice) -> tuple[Attribution, dict[str, Any]]:
-        """Return what a slice's trouble comes from, and the verdict that says so.
+    def attribute(self, first: Slice, *others: Slice) -> tuple[Attribution, dict[str, Any]]:
+        """Return what the trouble of slices comes from, and the verdict that says so.
 
-        That of the project's causes which touches this slice; else one of the slice's own.
+        That of the project's causes which touches them; else one of the first slice's own.
         """
-        verdict = self.cause_of(values) or self._verdict(values)
+        verdict = self.cause_of(first, *others) or self._verdict(first)
         if verdict is None:
-            return attribution_of(values, None), {}
+            return attribution_of(first, None), {}
         kept = stored_form(verdict)
         del kept["incidents"]
-        return attribution_of(values, verdict), kept
+        return attribution_of(first, verdict), kept
 
-    def cause_of(self, values: Slice) -> Verdict | None:
-        """Return which of the project's causes a slice is put down to.
+    def cause_of(self, *slices: Slice) -> Verdict | None:
+        """Return which of the project's causes slices are put down to.
 
-        Of those that touch it the one that names most of it, the gravest of equal ones.
+        The one that touches most of them; of equal ones that which names most, the gravest.
         """
         whole = self._verdict({})
-        causes = (whole, *whole.others) if whole else ()
-        touching = [cause for cause in causes if cause.since and cause.touches(values)]
-        return max(
-            touching,
-            key=lambda cause: sum(name is not None for name in cause.who or ()),
-            default=None,
-        )
+        causes = [cause for cause in (whole, *whole.others) if cause.since] if whole else []
+
+        def rank(cause: Verdict) -> tuple[int, int]:
+            touched = sum(cause.touches(values) for values in slices)
+            return touched, sum(name is not None for name in cause.who or ())
+
+        best = max(causes, key=rank, default=None)
+        return best if best and rank(best)[0] else None
 
     def _verdict(self, values: Slice) -> Verdict | None:
         """Return the verdict of the day that ends at this moment, of some calls."""

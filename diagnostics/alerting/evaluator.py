@@ -150,11 +150,11 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
     verdicts = VerdictCache(project_id, slot, now)
     rows = Incident.objects.filter(project_id=project_id, cleared_at=None, verdict_at__lt=slot)
     for incident in rows.prefetch_related("slices"):
-        slices = sorted(incident.slices.all(), key=lambda row: row.pk)
-        touched = [row for row in slices if verdicts.cause_of(row.slice)]
-        if not touched and incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE:
+        slices = [row.slice for row in sorted(incident.slices.all(), key=lambda row: row.pk)]
+        is_fresh = incident.verdict_at and slot - incident.verdict_at < VERDICT_AGE
+        if is_fresh and not verdicts.cause_of(*slices):
             continue
-        attribution, verdict = verdicts.attribute((touched or slices)[0].slice)
+        attribution, verdict = verdicts.attribute(*slices)
         attribute_to(incident, attribution)
         incident.verdict_now, incident.verdict_at = verdict, slot
         incident.onset = since_of(verdict) or incident.onset

@@ -22,6 +22,7 @@ from diagnostics.alerting.saved_states import SliceEvaluation
 from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import found_words, name_slices, slice_words, widest_of
 from diagnostics.figures import listed
+from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
 
 Kind = Transition.Kind
@@ -56,7 +57,7 @@ def raise_slices(
             slices = list(incident.slices.all())
             if incident.cause in UNCLEAR and slices:
                 # What a young incident comes from may not have been known a minute ago.
-                attribute_to(incident, verdicts.attribute(slices[0].slice)[0])
+                attribute_to(incident, verdicts.attribute(*(row.slice for row in slices))[0])
                 incident.save(update_fields=["cause", "cause_value"])
     raised: dict[int, list[tuple[SliceEvaluation, bool]]] = defaultdict(list)
     before = set(known)
@@ -271,7 +272,8 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     # Its slices name all else better than the provider whose outage it is.
     is_outage = incident.cause == "provider_outage" and incident.cause_value
     named = listed(widest_of(name_slices(slices)), 2)
-    incident.title = (f"{incident.cause_value}: outage" if is_outage else named)[:300]
+    fault = "limit" if incident.verdict_now.get("top_kind") == LIMITED else "outage"
+    incident.title = (f"{incident.cause_value}: {fault}" if is_outage else named)[:300]
     if since_of(incident.verdict_now) is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
     incident.filter = filter_of(slices)

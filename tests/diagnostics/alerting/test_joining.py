@@ -85,6 +85,23 @@ def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() ->
     assert "incidents" not in verdict
 
 
+def test_of_two_causes_slices_are_put_down_to_the_one_that_touches_most_of_them() -> None:
+    """A provider and a node fail at once: the series of the node are of other providers, too."""
+    at = datetime(2026, 11, 21, 14, tzinfo=UTC)
+    plan, step, other = (
+        SeriesKey("prod", node, provider, "m")
+        for node, provider in (("plan", "acme"), ("step", "acme"), ("plan", "b"))
+    )
+    node = degrading(Cause.VALIDATOR, "plan", at, plan, other)
+    verdict = replace(degrading(Cause.PROVIDER_OUTAGE, "acme", at, plan, step), others=[node])
+    verdicts = VerdictCache(1, at, at, {(): verdict})
+    of_node, of_provider = (
+        [one._asdict() for one in some] for some in ((plan, other), (plan, step))
+    )
+    assert verdicts.attribute(*of_node)[0].cause == "validator"
+    assert verdicts.attribute(*of_provider)[0].cause == "provider_outage"
+
+
 def test_a_slice_is_put_down_to_nothing_that_does_not_touch_it() -> None:
     at = datetime(2026, 11, 21, 14, tzinfo=UTC)
     touched = [SeriesKey("prod", "plan", "acme", model) for model in ("m-1", "m-2")]
