@@ -41,9 +41,9 @@ class DrawnCounts:
 
     def cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give what was counted of every place in whole hours between two times."""
-        return self._cells(floor(since, HOUR), ceil(until, HOUR))
+        return self.cells_since(floor(since, HOUR), ceil(until, HOUR))
 
-    def _cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+    def cells_since(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         calls, kinds = Counter[Dimensions](), defaultdict[Dimensions, Counter[str]](Counter)
         ends = defaultdict[Dimensions, list[int]](lambda: [0, 0, 0])
         for run in self._between(since, until):
@@ -56,7 +56,7 @@ class DrawnCounts:
 
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Give the same by series, to the second."""
-        cells = self._cells(since, until)
+        cells = self.cells_since(since, until)
         return [replace(one, place=Dimensions(**one.place.series._asdict())) for one in cells]
 
     def begun(self, since: datetime, until: datetime) -> Sequence[FirstSeen]:

@@ -106,9 +106,9 @@ def all_of(number: int) -> str:
 
 
 def listed(names: Sequence[str], most: int) -> str:
-    """Format the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    """Format the first names, and how many more there are; names may contain commas."""
+    more, mark = len(names) - most, "; " if any(", " in name for name in names) else ", "
+    return mark.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def write_usd(amount: Decimal | None) -> str:

@@ -49,8 +49,6 @@ class Facts(Fact):
     fired_at: datetime | None = None
     ended_at: datetime | None = None
     rate: StoredRate | None = None
-    # Of what the title names: the verdict may be on more.
-    title_rate: StoredRate | None = None
     cause: str = ""
     advice: list[Advice] = Field(default_factory=list)
     samples: list[SampleRun] = Field(default_factory=list)
@@ -115,8 +113,7 @@ def headline_of(facts: Facts) -> str:
 def brief_of(facts: Facts) -> str:
     """Write the headline with no more of the verdict than whom it is on, and the rate."""
     title = shorten(facts.title, LONGEST_TITLE)
-    rate = facts.title_rate or facts.rate
-    verdict = f"{title}, {rate.part}" if rate else title
+    verdict = f"{title}, {facts.rate.part}" if facts.rate else title
     return headline_of(
         facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})
     )

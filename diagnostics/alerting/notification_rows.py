@@ -27,7 +27,6 @@ from diagnostics.queries.series import latest_degraded
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.outbox import enqueue
-from diagnostics.store.rollups import SERIES
 from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.verdicts import rate_of
@@ -256,7 +255,7 @@ def facts_of(
         project=incident.project.name,
         severity=transition.severity,
         at=now,
-        title=incident.title,
+        title=_title_of(incident),
         told=sentence_of(verdict),
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
@@ -266,7 +265,6 @@ def facts_of(
         fired_at=incident.fired_at,
         ended_at=incident.cleared_at,
         rate=rate,
-        title_rate=rate if _is_on_title(incident, slices) else _rate_of_slices(slices),
         cause=incident.cause_words(),
         advice=advice_of(verdict),
         samples=_samples(incident, now),
@@ -293,15 +291,10 @@ def _in_one_line(value: JSON) -> JSON:
     return value
 
 
-def _is_on_title(incident: Incident, slices: Sequence[IncidentSlice]) -> bool:
-    """Whether the verdict is on what the title names: an outage, or what all slices share."""
-    if incident.cause == Cause.PROVIDER_OUTAGE:
-        return True
-    judged = {
-        name: incident.latest_verdict[name] for name in SERIES if name in incident.latest_verdict
-    }
-    named = {name: {row.slice.get(name) for row in slices} for name in judged}
-    return all(len(values) > 1 or judged[name] in values for name, values in named.items())
+def _title_of(incident: Incident) -> str:
+    """Return what the rate is of: what the verdict is on, unless the title says more of it."""
+    is_outage = incident.cause == Cause.PROVIDER_OUTAGE
+    return incident.title if is_outage else incident.latest_verdict.get("name") or incident.title
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> StoredRate | None:

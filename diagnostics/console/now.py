@@ -73,8 +73,10 @@ class CauseCard:
     @property
     def calls(self) -> str:
         """How many calls failed, where the sentence counts runs; of calls it says both."""
-        beside = self.incident.latest_verdict.get("beside") or {}
-        if beside.get("counted") != "calls":
+        verdict = self.incident.latest_verdict
+        beside = verdict.get("beside") or {}
+        figures = beside.get("rate"), beside.get("count")
+        if beside.get("counted") != "calls" or figures == (verdict["rate"], verdict["runs"]):
             return ""
         failed = f"{rate_percent(beside['rate'])} of {plural(beside['count'], 'call')} failed"
         usual = beside["baseline"]

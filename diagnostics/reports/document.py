@@ -73,6 +73,8 @@ class Degradation(ReportFigures):
     noun: str
     baseline: float | None
     kind: str
+    # Whether most failures are of this kind.
+    is_mostly: bool = True
     cause: str
 
 

@@ -68,8 +68,7 @@ SAME = (
 """Counts that a report calls as they are called everywhere."""
 SENT = ("events", "invalid", "succeeded", "runs", "degraded")
 SILENT = timedelta(days=1)
-MOST_GROUPS = 5
-MOST_ADVICE = 3
+MOST_GROUPS, MOST_ADVICE = 5, 3
 LISTED_INCIDENTS, MOST_INCIDENTS = 8, 500
 # Resolutions that name no cause.
 NO_CAUSES = (Incident.Cause.RECOVERED, Incident.Cause.NEW_USUAL_LEVEL, Incident.Cause.OTHER)
@@ -180,6 +179,7 @@ def _degradation(verdict: Verdict) -> Degradation | None:
         noun=rate.noun,
         baseline=rate.baseline,
         kind=verdict.finding.top_kind,
+        is_mostly=rate.is_mostly,
         cause=name_of(cause_words(verdict.finding), LONGEST_TEXT),
     )
 

@@ -24,7 +24,6 @@ from diagnostics.figures import (
     write_usd,
 )
 from diagnostics.outbound.mail_headers import clean_subject
-from diagnostics.queries.call_counts import UNSAID
 from diagnostics.reports.curves import draw_curve, sparkline
 from diagnostics.reports.document import (
     BAD,
@@ -40,7 +39,7 @@ from diagnostics.reports.document import (
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
-from diagnostics.verdict.wording import SERIES_TONES, part_words, state_words
+from diagnostics.verdict.wording import SERIES_TONES, kind_words, part_words, state_words
 
 CADENCE_WORDS = {"weekdays": "daily"}
 WEEK, HOUR = timedelta(days=7), timedelta(hours=1)
@@ -76,7 +75,9 @@ def _short_verdict(document: ReportDocument) -> str:
 def _whose(document: ReportDocument) -> str:
     started = document.degradation
     if started:
-        name = started.subject.rpartition("/")[2] or started.subject
+        # Of a model without its provider; other causes are named whole.
+        name = started.subject
+        name = name if " " in name else name.rpartition("/")[2]
         return f"{name[:LONGEST_MODEL]} since {moment_of(started.since, document)}"
     worst = worst_first(document.models)[0]
     name = worst.name.rpartition("/")[2][:LONGEST_MODEL]
@@ -93,7 +94,7 @@ def _whose(document: ReportDocument) -> str:
     return (
         f"{judged[0].name.rpartition('/')[2][:LONGEST_MODEL]} within baseline"
         if len(judged) == 1
-        else f"{all_of(len(judged))} models within baseline"
+        else f"{_judged_of(document, len(judged))} models within baseline"
     )
 
 
@@ -222,7 +223,13 @@ def _verdict(document: ReportDocument, bad: Sequence[ModelFigures]) -> tuple[str
         return "No baseline yet:", "there are no runs from before this period to compare with."
     if judged == 1:
         return "The model is within its baseline.", ""
-    return f"{all_of(judged).capitalize()} models are within their baselines.", ""
+    models = _judged_of(document, judged).capitalize()
+    return f"{models} models are within their baselines.", ""
+
+
+def _judged_of(document: ReportDocument, judged: int) -> str:
+    models = len(document.models)
+    return all_of(judged) if judged == models else f"{judged:,} of {models:,}"
 
 
 def _have_past(models: Iterable[ModelFigures]) -> bool:
@@ -230,13 +237,12 @@ def _have_past(models: Iterable[ModelFigures]) -> bool:
 
 
 def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[str, str]:
-    has_kind = degradation.kind not in ("", UNSAID)
     baseline = (
         "no baseline yet"
         if degradation.baseline is None
         else f"baseline {rate_percent(degradation.baseline)}"
     )
-    mostly = f", mostly {degradation.kind.replace('_', ' ')}" if has_kind else ""
+    mostly = kind_words(degradation.kind, is_mostly=degradation.is_mostly)
     share = share_of(degradation.bad, degradation.total)
     return (
         f"Degrading since {moment_of(degradation.since, document)}:",

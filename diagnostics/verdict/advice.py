@@ -7,16 +7,13 @@ from typing import Any
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS
-from diagnostics.verdict.cause import CAUSES, VERSIONS, Cause, CauseWords, ExcessShare, Finding
+from diagnostics.verdict.cause import CAUSES, VERSIONS, Cause, CauseWords
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.evidence import Evidence, RisenPlace
-from diagnostics.verdict.knowledge import SINGLE
 
 LONGEST_PLACE = 80
 MOST_REASONING = 0.5
 """The share of output tokens from which on reasoning has used up the budget."""
-ALONE = 0.75
-"""The least share of the failures above baseline of which it is said that only it fails more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +24,7 @@ class Advice:
     evidence: str
 
 
+NAMED_ERROR = "Look the error up at the provider, and read samples."
 COMPARE = Advice(
     "Replay samples in the lab with another model, and with the former prompt, to compare.",
     "No other calls to compare with: this may be the model or a change of ours.",
@@ -126,12 +124,13 @@ def advise(
     evidence: Evidence,
     *,
     is_compared: bool = True,
-    part: ExcessShare | None = None,
+    is_new: bool = False,
+    part: tuple[float, float] | None = None,
 ) -> list[Advice]:
     """Return what to change, by the cause and the kind of failure, each with its evidence.
 
-    `is_compared`: there were calls without the cause, and they went well;
-    `part`: the cause's share of the excess.
+    `is_compared`: there were calls without the cause, and they went well; `is_new`: it has a
+    version that is new; `part`: its shares of the excess and of the calls.
     """
     by_kind = _by_kind(kind, cause, evidence)
     is_silent = kind in CALL_ERRORS
@@ -143,29 +142,29 @@ def advise(
     if cause == Cause.MODEL and not is_compared:
         return [by_kind, COMPARE]
     by_cause = _by_cause(words, part, is_compared=is_compared)
-    if cause == Cause.CREDENTIAL and is_silent and kind != LIMITED:
+    if cause == Cause.PAIR and is_new:
+        by_cause = Advice(NEW_IN_PAIR, by_cause.evidence)
+    if cause in OUR_WAY and is_silent and is_compared and kind != LIMITED:
         return [by_cause]
-    is_second = cause == Cause.MODEL or (cause == Cause.PROVIDER_OUTAGE and kind == LIMITED)
-    return [by_kind, by_cause] if is_second else [by_cause, by_kind]
+    is_limit = kind in AT_LIMIT and cause in {Cause.MODEL, Cause.PROVIDER_OUTAGE}
+    return [by_kind, by_cause] if is_limit else [by_cause, by_kind]
 
 
-def part_of(finding: Finding) -> ExcessShare | None:
-    """Return the share of the excess that the cause has; None if it has none."""
-    own = (share for share in finding.shares if SINGLE[share.dimension] is finding.cause)
-    return next((share for share in own if f"/{finding.value}".endswith(f"/{share.value}")), None)
+AT_LIMIT = (LIMITED, "truncated")
+"""Kinds that end at a limit: to change it helps sooner than another model does."""
+OUR_WAY = (Cause.CREDENTIAL, Cause.ENVIRONMENT)
+"""Causes on our way to providers that answer others: these are well."""
+NEW_IN_PAIR = "Restore the previous version where both are called, or correct the new one."
 
 
-def _by_cause(words: CauseWords, part: ExcessShare | None, *, is_compared: bool) -> Advice:
+def _by_cause(words: CauseWords, part: tuple[float, float] | None, *, is_compared: bool) -> Advice:
     if not is_compared:
         return Advice(words.advice, f"{words.uncompared}.")
     if part is None:
-        return Advice(words.advice, f"{words.evidence}.")
-    claim = words.evidence if part.share >= ALONE else words.evidence.removeprefix("Only ")
-    figures = (
-        f"{percent(part.share, 0)} of the failures above baseline,"
-        f" {percent(part.traffic_share, 0)} of the calls"
-    )
-    return Advice(words.advice, f"{claim[0].upper()}{claim[1:]}: {figures}.")
+        return Advice(words.advice, f"{words.evidence} fail more.")
+    excess, calls = (percent(share, 0) for share in part)
+    figures = f"{excess} of the failures above baseline, {calls} of all calls"
+    return Advice(words.advice, f"{words.evidence}: {figures}.")
 
 
 def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
@@ -178,9 +177,11 @@ def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
             return Advice(_LESS_REASONING, _figures("Answers contain no text", evidence))
     if kind == UNSAID:
         kind = "other" if evidence.sampled else ""
-    if kind == "call_other" and evidence.call_errors:
-        kind = next((error for error in evidence.call_errors if error in BY_KIND), kind)
     unlisted = KindAdvice("Read samples of the failure.", f"The kind is {kind.replace('_', ' ')}")
+    if kind == "call_other" and evidence.call_errors:
+        kind = evidence.call_errors[0]
+        words = f"Calls end without an answer, most often with {shorten(kind, LONGEST_PLACE)}"
+        unlisted = KindAdvice(NAMED_ERROR, words)
     advice = BY_KIND.get(kind, unlisted)
     text = advice.ours if advice.ours and cause in VERSIONS else advice.text
     places = _places(evidence.pointers) if kind in {"duplicate_key", "schema_invalid"} else ""

@@ -82,6 +82,10 @@ class Finding:
     """The posterior probability of the cause."""
     place: str = ""
     """In words, the environment or node that the cause is limited to."""
+    part: tuple[float, float] | None = None
+    """The shares of the excess and of the calls that its calls have."""
+    has_new_version: bool = False
+    """Whether a version started around the onset in its calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,63 +96,63 @@ class CauseWords:
     sentence: str
     advice: str
     evidence: str
+    """Which calls have the failures."""
     uncompared: str = ""
     """The evidence without comparable calls."""
     looks: str = ""
     """The beginning of its sentence; empty for "Looks like" and the noun."""
 
 
-VERSION_SENTENCE = "{words} {value}: {models} affected."
-PLACE_SENTENCE = "{words} {value}: its calls fail more, at {models}."
+ITS_CALLS = "{words} {value}: its calls fail more, at {models}."
 CAUSES: Mapping[Cause, CauseWords] = {
     Cause.PROVIDER_OUTAGE: CauseWords(
         "the provider",
         "{words}{place}{not_us}.",
         "Route plans to another provider until calls are answered again.",
-        "All models of this provider are affected",
+        "Calls to this provider",
         looks="Looks like an outage of the provider",
     ),
     Cause.MODEL: CauseWords(
         "the model",
         "{words}{place}{not_us}{versions}.",
         "Route plans to another model until this one recovers.",
-        "Only calls to this model are above baseline",
+        "Calls to this model",
         looks="Looks like the model or provider",
     ),
     Cause.PROMPT: CauseWords(
         "our prompt",
-        VERSION_SENTENCE,
+        ITS_CALLS,
         "Restore the previous prompt version, or correct this one.",
-        "Only calls with the new version fail more",
+        "Calls with this version",
         "It began with the new version; too few good calls with another one to compare with",
     ),
     Cause.SCHEMA: CauseWords(
         "our schema",
-        VERSION_SENTENCE,
+        ITS_CALLS,
         "Restore the previous schema version, or describe the change in the prompt.",
-        "Only answers to the new version fail more",
+        "Calls with this version",
         "It began with the new version; too few good answers to another one to compare with",
     ),
     Cause.RELEASE: CauseWords(
         "our release",
-        VERSION_SENTENCE,
+        ITS_CALLS,
         "Roll the release back, or check what it changed.",
-        "Only calls of this release fail more",
+        "Calls of this release",
         "It began with the release; too few good calls of another one to compare with",
     ),
     Cause.SOURCE: CauseWords(
         "the source",
-        "{words} {value} fail more, at {models}; no new version began with it.",
+        "{words} {value} fail more, at {models}{nothing_new}.",
         "Check what changed in this source: settings, inputs, a deploy that was not reported.",
-        "Only calls from this source fail more",
-        "No version of it is new; too few good calls from another source to compare with",
+        "Calls from this source",
+        "Too few good calls from another source to compare with",
         looks="Looks like us: calls of",
     ),
     Cause.PAIR: CauseWords(
         "the pair",
         "{words} {value}.",
-        "Call one without the other for a few runs. For a provider, check key and quota.",
-        "Only calls that have both fail more",
+        "Call one without the other for a few runs.",
+        "Calls with both",
         "Too few good calls that have only one of them to compare with",
         looks="Only together they fail more:",
     ),
@@ -156,7 +160,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "the answering model",
         "{words} calls answered by {value} fail more.",
         "Pin the model at the gateway, or ask for it without a fallback.",
-        "Only calls that are answered by another model or host fail more",
+        "Calls that it answers",
         "It began when another model or host answered; too few other good calls to compare with",
         looks="Looks like what answers, not the model that was asked for:",
     ),
@@ -164,38 +168,49 @@ CAUSES: Mapping[Cause, CauseWords] = {
         "our validator",
         "{words}{node}: {hit} fail more.",
         "Check what changed in the validation of answers and in the registered tools.",
-        "The failures are of one kind, whatever the model",
-        "Calls of all models are affected; too few good calls to compare with",
+        "Calls of this node",
+        "Too few good calls elsewhere to compare with",
         looks="Looks like our validator or its tools",
     ),
     Cause.ENVIRONMENT: CauseWords(
         "the environment",
-        PLACE_SENTENCE,
+        "Looks like our environment {value} or its network: its calls fail more, at {models}.",
         "Check what changed in this environment: network, proxy, settings, credentials.",
-        "Only calls from this environment fail more",
+        "Calls from this environment",
         "Too few good calls of another environment to compare with",
         looks="Looks like our environment or its network",
     ),
     Cause.REGION: CauseWords(
         "the region",
-        PLACE_SENTENCE,
+        ITS_CALLS,
         "Send the calls of this region to another one, or check what changed there.",
-        "Only calls of this region fail more",
+        "Calls of this region",
         "Too few good calls of another region to compare with",
     ),
     Cause.UPSTREAM: CauseWords(
         "the upstream",
         "{words} {value}: calls that it answers fail more, at {models}.",
         "Exclude this upstream at the router, or pin another one.",
-        "Only calls that it answers fail more",
+        "Calls that it answers",
         "Too few good calls answered by another upstream to compare with",
     ),
     Cause.CREDENTIAL: CauseWords(
         "the credential",
-        PLACE_SENTENCE,
+        ITS_CALLS,
         "Check this key at the provider: is it revoked or out of quota? Replace it in its source.",
-        "Only calls with this credential fail more",
+        "Calls with this credential",
         "Too few good calls with another credential to compare with",
     ),
 }
 """What is said of each cause that can be named."""
+
+
+def name_cause(finding: Finding) -> str:
+    """Return the name of a cause for its calls: `acme/m-1`, `source web`, `node plan`."""
+    cause = finding.cause or Cause.MIXED
+    noun = CAUSES[cause].noun.partition(" ")[2]
+    if cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
+        noun = ""
+    elif cause is Cause.VALIDATOR:
+        noun = "node"
+    return f"{noun} {finding.value}{finding.place}".lstrip()

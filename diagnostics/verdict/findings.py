@@ -112,6 +112,7 @@ def _finding(
         and not (len(name.subset.parts) > 1 and "environment" in name.subset.dimensions)
         and _is_well(siblings, answer, counted),
         probability=probability,
+        has_new_version=timing.first_call(name.subset.touches) is not None,
     )
 
 
@@ -186,9 +187,15 @@ def _described(cells: Collection[int], counted: CellCounts) -> Finding:
         by_model[place[:2]] += more
         by_prompt[place.prompt_version] += more
     risen = risen_kinds(cells, counted, LEAST_PART)
+    others = [index for index in range(len(counted.cells)) if index not in cells]
+    excess, rest = (max(excess_in(counted, some, FAILURE_KINDS), 0.0) for some in (cells, others))
+    called, calls = (
+        sum(counted.cells[index].attempts for index in some) for some in (cells, [*cells, *others])
+    )
     return Finding(
         None,
         excess=sum(by_model.values()),
+        part=(excess / (excess + rest), called / calls) if excess else None,
         top_kind=risen[0] if risen else "",
         risen=risen,
         prompts=sum(more >= 1 for prompt, more in by_prompt.items() if prompt),

@@ -52,6 +52,9 @@ class VerdictCounts(Protocol):
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
 
+    def cells_since(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Return the same without the calls of its hour before `since`, if they are known."""
+
     def begun(self, since: datetime, until: datetime) -> Sequence[FirstSeen]:
         """Return the first call of each version between two times."""
 
@@ -217,16 +220,20 @@ def _diagnose(
     # Series are known by the minute, versions and sources by the hour.
     all_calls = (cell.place for cell in cells if cell.place.series in touched)
     is_all = finding.cause is Cause.MIXED or all(map(finding.touches, all_calls))
-    calls_before = [] if finding.is_new or is_all else of_cause(before)
+    calls_before = [] if is_all else of_cause(before)
+    if finding.is_new:
+        # It is compared with the other calls of its sources.
+        earlier = counts.cells(since.at - WEEK, floor(since.at, HOUR))
+        sources = {cell.place.source for cell in of_cause(cells)}
+        of_sources = [cell for cell in earlier if cell.place.source in sources]
+        calls_before = [cell for cell in of_sources if cell.place.series in touched]
     return Diagnosis(
         finding,
         since=since.at,
         since_low=since.low,
         since_high=since.high,
         touched=touched,
-        hit=of_series(since.at, until)
-        if is_all
-        else of_cause(counts.cells(floor(since.at, HOUR), until)),
+        hit=of_series(since.at, until) if is_all else of_cause(counts.cells_since(since.at, until)),
         before=calls_before or of_series(since.low - WEEK, since.low),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
     )

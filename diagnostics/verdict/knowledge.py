@@ -3,7 +3,7 @@
 The model says which calls got worse; this table says what that is called.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from diagnostics.verdict.cause import VERSIONS, Cause
@@ -90,12 +90,14 @@ def _single_cause(part: Part, kinds: Sequence[str]) -> tuple[Cause, str]:
 
 
 def place_of(subset: Subset) -> str:
-    """Return the environment or node that a cause is limited to, in words."""
-    return "".join(
-        PLACES[dimension].format(value)
-        for dimension, value in subset.parts
-        if dimension in PLACES and not PLACES.keys() >= set(subset.dimensions)
-    )
+    """Return the environment, the node, or what an upstream hosts that a cause is limited to."""
+    if "upstream" in subset.dimensions:
+        return "".join(f" for {value}" for name, value in subset.parts if name in HOSTED)
+    return "" if PLACES.keys() >= set(subset.dimensions) else place_words(subset.parts)
+
+
+def place_words(parts: Iterable[tuple[str, str | None]]) -> str:
+    return "".join(PLACES[name].format(value) for name, value in parts if value and name in PLACES)
 
 
 def _both(parts: Sequence[Part]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from types import MappingProxyType
 
 from django.db.models import Min, Q, QuerySet
 
@@ -19,7 +20,7 @@ from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series, payloads_of
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
-from diagnostics.store.sql import fetch, statement
+from diagnostics.store.sql import fetch, fill, measures_of_events, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
@@ -86,6 +87,13 @@ class StoredCounts:
             known = self._cells[since, until] = self._read(question)
         return known
 
+    def cells_since(self, since: datetime, until: datetime) -> Sequence[CountCell]:
+        """Return the same without the calls of its hour before `since`, if they are kept."""
+        question = self._hours(since, until, (*SERIES, *OURS, *ANSWERED))
+        size = len(question.dimensions)
+        before = {row[:size]: row[size:] for row in self._sum_events(question, since)}
+        return self._read(question, before)
+
     def series_cells(self, since: datetime, until: datetime) -> Sequence[CountCell]:
         """Return the counts of every series, to the minute where minutes are kept."""
         terms = self.selection.rollup_terms
@@ -130,8 +138,28 @@ class StoredCounts:
         window = align_to(Grain.HOUR, since, until)
         return Question(window, dimensions, COUNTED, self.selection.rollup_terms)
 
-    def _read(self, question: Question) -> Sequence[CountCell]:
-        return _read_cells(tuple(question.dimensions), tuple(self._sum(question)))
+    def _sum_events(self, question: Question, until: datetime) -> list[Row]:
+        """Return the sums of single events from the beginning of a question on."""
+        of_events, terms = measures_of_events(), question.terms
+        text = fill(
+            "sums_by_place",
+            places=", ".join(question.dimensions),
+            sums=", ".join(f"coalesce({of_events[name]}, 0)" for name in question.measures),
+            terms=write_terms(terms),
+        )
+        times = {"since": question.window.since, "until": until}
+        return fetch(text, {"project": self.project_id, **times, **term_params(terms)})
+
+    def _read(
+        self, question: Question, less: Mapping[Row, Row] = MappingProxyType({})
+    ) -> Sequence[CountCell]:
+        """Return the cells of a question, without some of its counts by place."""
+        rows, size = self._sum(question), len(question.dimensions)
+        for index, row in enumerate(rows if less else ()):
+            taken = less.get(row[:size], (0,) * len(row))
+            left = (max(count - known, 0) for count, known in zip(row[size:], taken, strict=False))
+            rows[index] = (*row[:size], *left)
+        return _read_cells(tuple(question.dimensions), tuple(rows))
 
     def _sum(self, question: Question) -> list[Row]:
         return sum_rollups(self.project_id, replace(question, series=self.series))

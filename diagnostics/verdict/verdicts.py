@@ -19,11 +19,14 @@ from diagnostics.queries.series import choose_series, ids_of
 from diagnostics.selection.selection import Selection
 from diagnostics.store.rollups import SERIES
 from diagnostics.verdict import queries, wording
-from diagnostics.verdict.advice import Advice, advise, part_of
-from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding
+from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.cause import LEAST_CALLS, Cause, Finding, name_cause
 from diagnostics.verdict.cells import CountCell
 from diagnostics.verdict.curves import VerdictRange, stretch_of
+from diagnostics.verdict.evidence import FailedCalls
+from diagnostics.verdict.hypotheses import model_name
 from diagnostics.verdict.judging import Diagnosis, Onsets, Over, judge_range
+from diagnostics.verdict.knowledge import place_words
 
 HOUR = timedelta(hours=1)
 
@@ -36,7 +39,7 @@ class Verdict:
     told: wording.Sentence
     finding: Finding
     name: str = ""
-    """What is degraded: the provider, the model, or a number of models."""
+    """What the rate counts: the calls of the cause, of a model, or of a number of models."""
     who: SeriesKey | None = None
     since: datetime | None = None
     since_low: datetime | None = None
@@ -138,8 +141,13 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
     if not diagnosis.touched:
         return Verdict("not_enough_data", wording.describe_unsure(diagnosis.calls), finding)
     common = _common(diagnosis.touched)
-    rate = _rate(diagnosis.hit, diagnosis.before)
-    evidence = queries.evidence_of(project_id, common, since, now, finding.top_kind)
+    kind = finding.top_kind
+    rate = _rate(diagnosis.hit, diagnosis.before, kind)
+    evidence = replace(
+        queries.evidence_of(project_id, common, since, now, kind),
+        now=_failed_calls(diagnosis.hit, kind),
+        before=_failed_calls(diagnosis.before, kind),
+    )
     changed = queries.last_change(project_id, since + HOUR)
     around = diagnosis.since_low or since, diagnosis.since_high or since
     observed = queries.observed_near(project_id, diagnosis.touched, *around)
@@ -158,11 +166,12 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
         since_high=diagnosis.since_high,
         rate=rate,
         advice=advise(
-            finding.top_kind,
+            kind,
             finding.cause,
             evidence,
             is_compared=finding.is_compared,
-            part=part_of(finding),
+            is_new=finding.is_new,
+            part=finding.part,
         ),
         touched=diagnosis.touched,
     )
@@ -180,29 +189,45 @@ def _common(touched: Iterable[SeriesKey]) -> SeriesKey:
 
 
 def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> str:
-    if finding.cause in (Cause.MODEL, Cause.PROVIDER_OUTAGE):
-        return finding.value
+    """Name the calls that the rate counts: those of the cause, else of what is degraded."""
+    if finding.value:
+        return name_cause(finding)
+    name = plural(len({(series.provider, series.model) for series in touched}), "model")
     if common.model:
-        return f"{common.provider}/{common.model}" if common.provider else common.model
-    return plural(len({(series.provider, series.model) for series in touched}), "model")
+        name = model_name(common.provider, common.model)
+    is_part = finding.cause in (Cause.MIXED, Cause.NOT_ENOUGH_DATA)
+    return f"{name}{place_words(common._asdict().items())}" if is_part else name
 
 
-def _rate(hit: Sequence[CountCell], before: Sequence[CountCell]) -> wording.VerdictRate:
-    """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
-    failed, calls, degraded, runs = _totals(hit)
-    past_failed, past_calls, past_degraded, past_runs = _totals(before)
+def _rate(hit: Sequence[CountCell], before: Sequence[CountCell], kind: str) -> wording.VerdictRate:
+    """Return the rate of runs if runs end worse, else of calls: retries may recover all runs.
+
+    Runs without a degraded or a recovered one among them do not say how failing calls ended.
+    """
+    failed, calls, degraded, runs, repaired = _totals(hit)
+    past_failed, past_calls, past_degraded, past_runs, _ = _totals(before)
     baseline_bound = wilson_interval(past_degraded, past_runs)[1] if past_runs else 0.0
-    by_run = wording.VerdictRate(degraded, runs, past_degraded / past_runs if past_runs else None)
+    is_mostly = 2 * _failed_calls(hit, kind).failed > failed
+    by_run = wording.VerdictRate(
+        degraded, runs, past_degraded / past_runs if past_runs else None, is_mostly=is_mostly
+    )
     baseline = past_failed / past_calls if past_calls else None
-    by_call = wording.VerdictRate(min(failed, calls), calls, baseline, "call")
+    by_call = wording.VerdictRate(min(failed, calls), calls, baseline, "call", is_mostly=is_mostly)
     if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return replace(by_run, beside=by_call if calls else None)
-    return replace(by_call, beside=by_run if runs else None)
+    return replace(by_call, beside=by_run if runs and (degraded or repaired) else None)
 
 
 def _totals(cells: Iterable[CountCell]) -> tuple[int, ...]:
-    counts = ((cell.failed, cell.attempts, cell.degraded, cell.runs) for cell in cells)
-    return tuple(map(sum, zip((0, 0, 0, 0), *counts, strict=True)))
+    counts = (
+        (cell.failed, cell.attempts, cell.degraded, cell.runs, cell.repaired) for cell in cells
+    )
+    return tuple(map(sum, zip((0,) * 5, *counts, strict=True)))
+
+
+def _failed_calls(cells: Iterable[CountCell], kind: str) -> FailedCalls:
+    counts = [(cell.failures.get(kind, 0), cell.attempts) for cell in cells]
+    return FailedCalls(*map(sum, zip((0, 0), *counts, strict=True)))
 
 
 def describe(verdict: Verdict) -> dict[str, Any]:
@@ -257,6 +282,7 @@ def _in_parts(verdict: Verdict) -> dict[str, Any]:
     # Silences use the kinds.
     parts = {
         **_describe(verdict),
+        "name": verdict.name,
         "told": wording.write_sentence(verdict.told),
         "risen": verdict.finding.risen,
     }

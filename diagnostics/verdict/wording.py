@@ -11,6 +11,7 @@ from diagnostics.analysis.series import SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
 from diagnostics.figures import Tone, all_of, percent, plural, rate_percent, write_moment
 from diagnostics.ingest.deploy_items import ObservedKind
+from diagnostics.queries.call_counts import UNSAID
 from diagnostics.verdict.cause import CAUSES, LEAST_CALLS, OURS, Cause, Finding
 from diagnostics.verdict.cells import LIMITED
 
@@ -64,7 +65,8 @@ class VerdictRate:
     baseline: float | None
     noun: str = "run"
     beside: "VerdictRate | None" = None
-    """Runs beside calls, or calls beside runs; None if none were counted."""
+    """Runs beside calls, or calls beside runs; None if these do not tell of the failures."""
+    is_mostly: bool = True  # Most failures are of the kind that rose most.
 
     @property
     def share(self) -> float:
@@ -198,7 +200,7 @@ def _time_of(text: object) -> datetime | None:
     return at if at.tzinfo else None
 
 
-KEPT_ONLY = frozenset({"told", "risen"})
+KEPT_ONLY = frozenset({"name", "told", "risen"})
 """The keys that a stored verdict has beyond the wire format."""
 
 
@@ -228,9 +230,7 @@ def describe_degradation(
         if rate.baseline is not None
         else " (no baseline yet)"
     )
-    has_kind = finding.top_kind not in {"", "other_invalid"}
-    top = MOSTLY.get(finding.top_kind, finding.top_kind.replace("_", " "))
-    kind = f", mostly {top}" if has_kind else ""
+    kind = kind_words(finding.top_kind, is_mostly=rate.is_mostly)
     share = part_words(rate.share, rate.total, rate.noun)
     reason = _reason(finding, since, last_change)
     if observed and finding.cause not in OURS:
@@ -240,10 +240,16 @@ def describe_degradation(
     return Sentence("Degrading", since, rest, reason, is_old)
 
 
+def kind_words(kind: str, *, is_mostly: bool) -> str:
+    words = MOSTLY.get(kind, kind.replace("_", " "))
+    text = f", mostly {words}" if is_mostly else f", largest rise: {words}"
+    return "" if kind in {"", UNSAID} else text
+
+
 def _ends_words(rate: VerdictRate) -> str:
     """Say how runs ended where calls are counted: retries and fallbacks may recover them."""
     runs = rate.beside
-    if rate.noun != "call" or runs is None:
+    if rate.noun != "call" or runs is None or (runs.bad, runs.total) == (rate.bad, rate.total):
         return ""
     return f"; {part_words(runs.share, runs.total, runs.noun)} degraded"
 
@@ -277,7 +283,6 @@ class StoredRate(BaseModel, frozen=True):
 
 
 UNSURE = Sentence("Not enough data", None, ".", ())
-NO_CAUSE = "Not enough data to name a cause."
 
 
 def calm_words(models: int) -> Sentence:
@@ -286,7 +291,7 @@ def calm_words(models: int) -> Sentence:
     return Sentence(f"{subject} within baseline", None, ".", ())
 
 
-SHIFTED = "The rate is above baseline only because more calls go where more always failed."
+SHIFTED = "The rate is above baseline mostly because more calls go where more always failed."
 
 
 def describe_calm(
@@ -329,8 +334,8 @@ def _reason(
     return (f"{words}{', ' if ':' in words else ': '}{deploy_text} ", last_change, ".")
 
 
-UNCOMPARED = "There is nothing to compare with: all calls that were made are affected."
-UNCLEAR = "The calls so far do not tell the cause."
+UNCOMPARED = "There are no other calls to compare with."
+NO_CAUSE = "The calls so far do not tell the cause."
 
 
 def _alternative(cause: Cause, value: str) -> str:
@@ -342,29 +347,31 @@ def _alternative(cause: Cause, value: str) -> str:
 
 def _mixed_words(finding: Finding) -> str:
     """Return the two causes that cannot be told apart, and what would tell."""
-    if not finding.alternatives:
-        return UNCLEAR if finding.is_compared else UNCOMPARED
-    first, second = (_alternative(cause, value) for cause, value in finding.alternatives)
+    names = [_alternative(cause, value) for cause, value in finding.alternatives]
+    if not names:
+        return NO_CAUSE if finding.is_compared else UNCOMPARED
     fit = ", which have the same calls" if finding.came_together else "; so far the calls fit both"
-    text = f"Looks like {first} or {second}{fit}."
-    return f"{text} Calls of one without the other would tell."
+    # A cause without a value has all calls: only those without the other one would tell.
+    parts = [_alternative(cause, value) for cause, value in finding.alternatives if value]
+    telling = f"without {parts[0]}" if len(parts) == 1 else "of one without the other"
+    return f"Looks like {' or '.join(names)}{fit}. Calls {telling} would tell."
 
 
-LIMIT = "Looks like a limit of the provider: it refuses our calls (429)."
+LIMIT = "Looks like a limit of the provider{of_model}: it refuses our calls (429)."
 OUTAGE_UNCOMPARED = (
-    "Calls to {value} end without an answer; no other provider is called to compare with: it may"
-    " be the provider, or our network."
+    "Calls to {value} end without an answer; there are too few good calls to another provider to"
+    " compare with: it may be the provider, or our network."
 )
-EVERYWHERE = "{words}: calls to {hit} end without an answer."
+EVERYWHERE = "{words}: more calls to {hit} end without an answer."
 
 
 def cause_words(finding: Finding) -> str:
     cause, value = finding.cause, finding.value
     if cause is Cause.MIXED:
         return _mixed_words(finding)
-    if cause is None or cause not in CAUSES:
+    words = CAUSES.get(cause) if cause else None
+    if words is None:
         return NO_CAUSE
-    words = CAUSES[cause]
     called = plural(max(finding.called_models, finding.models), "model")
     hit = f"{finding.models} of {called}"
     affected = plural(finding.prompts, "prompt version")
@@ -372,6 +379,8 @@ def cause_words(finding: Finding) -> str:
         words=words.looks or f"Looks like {words.noun}",
         value=f"{value}{finding.place}",
         place=finding.place,
+        of_model=" for this model" if cause is Cause.MODEL else "",
+        nothing_new="" if finding.has_new_version else "; no new version began with it",
         not_us=", not us" if finding.is_theirs else "",
         versions=f": {affected} affected" if finding.prompts else "",
         node=f" at the node {value.replace('_', ' ')}" if value else "",
@@ -382,7 +391,7 @@ def cause_words(finding: Finding) -> str:
 
 def _template_of(finding: Finding, usual: str) -> str:
     match finding.cause:
-        case Cause.PROVIDER_OUTAGE if finding.top_kind == LIMITED:
+        case Cause.PROVIDER_OUTAGE | Cause.MODEL if finding.top_kind == LIMITED:
             return LIMIT
         case Cause.PROVIDER_OUTAGE if not finding.is_compared:
             return OUTAGE_UNCOMPARED

@@ -72,7 +72,7 @@ def test_an_incident_whose_verdict_names_nothing_says_what_its_rule_found(
     assert sentence
     assert sentence.since == incident.onset
     assert sentence.headline.endswith(": fake/fake-1, 3 of 3 runs.")
-    assert sentence.why == "Not enough data to name a cause."
+    assert sentence.why == "The calls so far do not tell the cause."
     client.force_login(person)
     for address in ("/", "/incidents/", f"/incidents/{incident.pk}/"):
         html = client.get(address).content.decode()

@@ -7,8 +7,8 @@ import pytest
 from diagnostics.failures.wording import advice_kind
 from diagnostics.store.fingerprints import ENDS
 from diagnostics.store.rollups import FAILURE_KINDS
-from diagnostics.verdict.advice import COMPARE, Advice, advise, part_of
-from diagnostics.verdict.cause import Cause, ExcessShare, Finding
+from diagnostics.verdict.advice import COMPARE, Advice, advise
+from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.evidence import Evidence, FailedCalls, FailureEvidence, gather_evidence
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 from tests.corpora import each_of
@@ -68,6 +68,9 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         # Answers came: it is no outage whatever was blamed.
         ("not_json", Cause.PROVIDER_OUTAGE, ("Request",)),
         ("truncated", Cause.MODEL, ("Raise the output", "Route plans to another model")),
+        # It is not us: what we may change comes second, unless it is a limit.
+        ("refusal", Cause.MODEL, ("Route plans to another model", "Read samples")),
+        ("call_rate_limited", Cause.MODEL, ("Lower", "Route plans to another model")),
         ("not_json", Cause.PROMPT, ("Restore the previous prompt", "Request")),
         ("not_json", Cause.SCHEMA, ("Restore the previous schema", "Request")),
         # A change of ours makes calls time out: the provider's status says nothing of it.
@@ -86,6 +89,7 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         ("call_other", Cause.CREDENTIAL, ("Check this key",)),
         ("call_provider_error", Cause.CREDENTIAL, ("Check this key",)),
         ("call_rate_limited", Cause.CREDENTIAL, ("Check this key", "Lower")),
+        ("call_timeout", Cause.ENVIRONMENT, ("Check what changed in this environment",)),
         ("schema_invalid", Cause.MIXED, ("Show a valid",)),
         ("", Cause.NOT_ENOUGH_DATA, ("Post an event",)),
     ],
@@ -162,24 +166,22 @@ def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
 
 
 def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
-    shares = (
-        ExcessShare("model", "haiku", 1.0, 0.33),
-        ExcessShare("prompt_version", "v7", 0.5, 0.5),
-    )
-    part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
-    _, route = advise("refusal", Cause.MODEL, SEEN, part=part)
+    route, _ = advise("refusal", Cause.MODEL, SEEN, part=(0.41, 0.03))
     assert route.evidence == (
-        "Only calls to this model are above baseline: 100\u202f% of the failures above baseline,"
-        " 33\u202f% of the calls."
+        "Calls to this model: 41\u202f% of the failures above baseline, 3\u202f% of all calls."
     )
-    assert part_of(Finding(Cause.MIXED, shares=shares)) is None
 
 
-def test_only_a_cause_with_most_of_the_failures_is_said_to_be_the_only_one() -> None:
-    shares = (ExcessShare("model", "haiku", 0.41, 0.03),)
-    part = part_of(Finding(Cause.MODEL, "anthropic/haiku", shares=shares))
-    _, route = advise("refusal", Cause.MODEL, SEEN, part=part)
-    assert route.evidence == (
-        "Calls to this model are above baseline: 41\u202f% of the failures above baseline,"
-        " 3\u202f% of the calls."
+def test_a_new_version_in_a_pair_is_restored() -> None:
+    first, _ = advise("not_json", Cause.PAIR, SEEN, is_new=True, part=(0.9, 0.1))
+    assert first.text.startswith("Restore the previous version where both are called")
+    assert first.evidence.startswith("Calls with both: 90")
+
+
+def test_an_error_that_the_events_name_is_named() -> None:
+    failures = [FailureEvidence(call_error="authentication_error")] * 3
+    (advice,) = advise("call_other", None, gather_evidence(failures))
+    assert advice.evidence.startswith(
+        "Calls end without an answer, most often with authentication_error: 3 failures"
     )
+    assert "post" not in advice.text.lower()

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
 
-from diagnostics.verdict.cause import Cause, Finding
+from diagnostics.verdict.advice import advise
+from diagnostics.verdict.cause import Cause, Finding, name_cause
 from diagnostics.verdict.cells import CountCell, Dimensions
+from diagnostics.verdict.evidence import Evidence
 from diagnostics.verdict.findings import find_causes
+from diagnostics.verdict.hypotheses import FirstSeen, Timing
 from diagnostics.verdict.wording import cause_words
 
 MODELS = (("acme", "one"), ("acme", "two"), ("zeta", "three"), ("zeta", "four"))
@@ -89,7 +93,7 @@ STORIES = [
     Story(
         lambda place: place.environment == "stage",
         "call_other", Cause.ENVIRONMENT, "stage",
-        "Looks like our environment or its network stage: its calls fail more, at 4 models.",
+        "Looks like our environment stage or its network: its calls fail more, at 4 models.",
     ),
     Story(
         lambda place: place.region == "us",
@@ -114,7 +118,8 @@ STORIES = [
     Story(
         lambda _: True,
         "call_timeout", Cause.ENVIRONMENT, "",
-        "Looks like our environment or its network: calls to 4 of 4 models end without an answer.",
+        "Looks like our environment or its network: more calls to 4 of 4 models end without an"
+        " answer.",
     ),
     Story(
         lambda place: place.source == "crm" and place.model == "one",
@@ -137,9 +142,24 @@ def test_a_sentence_says_what_is_hit_and_how_much_of_it(story: Story) -> None:
 
 
 CHANGES = [
-    ({"prompt_version": "crm-v2"}, Cause.PROMPT, "crm-v2", "Looks like our prompt crm-v2: 4 mod"),
-    ({"release": "r2"}, Cause.RELEASE, "crm r2", "Looks like our release crm r2: 4 models"),
-    ({"schema_version": "2"}, Cause.SCHEMA, "Plan 2", "Looks like our schema Plan 2: 4 models"),
+    (
+        {"prompt_version": "crm-v2"},
+        Cause.PROMPT,
+        "crm-v2",
+        "Looks like our prompt crm-v2: its calls fail more, at 4 mod",
+    ),
+    (
+        {"release": "r2"},
+        Cause.RELEASE,
+        "crm r2",
+        "Looks like our release crm r2: its calls fail more, at 4 mod",
+    ),
+    (
+        {"schema_version": "2"},
+        Cause.SCHEMA,
+        "Plan 2",
+        "Looks like our schema Plan 2: its calls fail more, at 4 mod",
+    ),
 ]
 
 
@@ -183,6 +203,7 @@ def test_a_bad_host_of_one_model_is_the_upstream() -> None:
     cells = cells_of(called, lambda place: place.served == "one at west", "not_json")
     (finding,) = find_causes(cells, quiet(called))
     assert (finding.cause, finding.value) == (Cause.UPSTREAM, "west")
+    assert name_cause(finding) == "upstream west for acme/one"
     assert [place for place in called if finding.touches(place)] == [
         place for place in called if place.served == "one at west"
     ]
@@ -226,7 +247,9 @@ def test_a_new_version_is_the_cause_whether_one_model_fails_or_all(calls: int) -
     cells += [CountCell(place, 20, {"truncated": 6}) for place in own if place.model == "one"]
     cells += [CountCell(place, calls, {}) for place in own if place.model == "two"]
     (finding,) = find_causes(cells, quiet(places()))
-    assert cause_words(finding) == "Looks like our release crm r2: 1 of 2 models affected."
+    assert cause_words(finding) == (
+        "Looks like our release crm r2: its calls fail more, at 1 of 2 models."
+    )
 
 
 def test_versions_that_were_there_before_are_no_alternatives() -> None:
@@ -249,7 +272,7 @@ def test_how_many_of_the_models_of_a_cause_are_hit_is_said_in_one_number() -> No
     )
     words = {cause_words(finding) for finding in find_causes(cells, quiet(places()))}
     assert words in (
-        {"Looks like our prompt crm-v2: 3 of 4 models affected."},
+        {"Looks like our prompt crm-v2: its calls fail more, at 3 of 4 models."},
         {"The calls so far do not tell the cause."},
     )
 
@@ -270,9 +293,85 @@ def test_the_only_provider_is_not_cleared_by_itself() -> None:
     (finding,) = find_causes(cells_of(called, lambda _: True, "call_timeout"), quiet(called))
     assert (finding.cause, finding.value) == (Cause.PROVIDER_OUTAGE, "acme")
     assert cause_words(finding) == (
-        "Calls to acme end without an answer; no other provider is called to compare with: it may"
-        " be the provider, or our network."
+        "Calls to acme end without an answer; there are too few good calls to another provider to"
+        " compare with: it may be the provider, or our network."
     )
+
+
+def test_a_cause_has_the_share_of_the_failures_that_its_calls_have() -> None:
+    """A region and a key fail at once: neither is said to be the only one."""
+    called = places()
+
+    def kind_of(place: Dimensions) -> str | None:
+        if place.credential == "key-crm-acme":
+            return "call_other"
+        return "call_timeout" if place.region == "us" else None
+
+    cells = [
+        CountCell(place, 60, {kind: 40} if (kind := kind_of(place)) else {}) for place in called
+    ]
+    findings = find_causes(cells, quiet(called))
+    assert {finding.value for finding in findings} == {"us", "key-crm-acme"}
+    for finding in findings:
+        own = [cell for cell in cells if finding.touches(cell.place)]
+        assert finding.part is not None
+        excess, calls = finding.part
+        assert calls == pytest.approx(len(own) / len(cells))
+        failed = sum(cell.failed for cell in own) / sum(cell.failed for cell in cells)
+        assert excess == pytest.approx(failed, abs=0.03)
+        evidence = " ".join(
+            advice.evidence
+            for advice in advise("call_other", finding.cause, Evidence(), part=finding.part)
+        )
+        assert f"{excess * 100:.0f}\u202f% of the failures above baseline" in evidence
+        assert "only" not in evidence.lower()
+
+
+@pytest.mark.parametrize("hours", [2, 40])
+def test_no_new_version_is_said_to_have_begun_unless_one_did(hours: int) -> None:
+    """All calls of a source fail, and a canary of it began at the onset, or long before."""
+    called = [
+        place._replace(release=release) if place.source == "crm" else place
+        for place in places()
+        for release in (("r1", "r2") if place.source == "crm" else ("r1",))
+    ]
+    cells = cells_of(called, lambda place: place.source == "crm", "truncated")
+    onset = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    at = onset + timedelta(hours=2 - hours)
+    begun = [FirstSeen(place.versions, at) for place in called if place.release == "r2"]
+    around = timedelta(minutes=20)
+    timing = Timing(onset - around, onset + around, [one for one in begun if at == onset])
+    before = quiet([place for place in called if place.release == "r1" or hours > 2])
+    (finding,) = find_causes(cells, before, timing)
+    assert finding.cause is Cause.SOURCE
+    assert ("no new version began" in cause_words(finding)) is (hours > 2)
+
+
+def test_refused_calls_to_one_model_are_a_limit_and_not_said_to_be_not_us() -> None:
+    called = places()
+    cells = cells_of(called, lambda place: place.model == "one", "call_rate_limited")
+    (finding,) = find_causes(cells, quiet(called))
+    assert finding.cause is Cause.MODEL
+    assert cause_words(finding) == (
+        "Looks like a limit of the provider for this model: it refuses our calls (429)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "name"),
+    [
+        (Finding(Cause.MODEL, "acme/one", place=" in prod"), "acme/one in prod"),
+        (Finding(Cause.PROVIDER_OUTAGE, "acme"), "acme"),
+        (Finding(Cause.PROMPT, "crm-v2"), "prompt crm-v2"),
+        (Finding(Cause.SOURCE, "crm"), "source crm"),
+        (Finding(Cause.PAIR, "crm with acme/one"), "pair crm with acme/one"),
+        (Finding(Cause.SERVED, "mini at azure"), "answering model mini at azure"),
+        (Finding(Cause.VALIDATOR, "next_step"), "node next_step"),
+        (Finding(Cause.ENVIRONMENT, "stage"), "environment stage"),
+    ],
+)
+def test_what_the_rate_counts_is_named(finding: Finding, name: str) -> None:
+    assert name_cause(finding) == name
 
 
 def test_shares_of_the_excess_are_shares() -> None:
@@ -286,5 +385,5 @@ def test_our_network_is_an_alternative_by_its_name() -> None:
     either = ((Cause.PROVIDER_OUTAGE, "acme"), (Cause.ENVIRONMENT, ""))
     assert cause_words(Finding(Cause.MIXED, alternatives=either)) == (
         "Looks like the provider acme or our network; so far the calls fit both."
-        " Calls of one without the other would tell."
+        " Calls without the provider acme would tell."
     )

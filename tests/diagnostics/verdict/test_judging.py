@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -245,6 +246,57 @@ def test_an_unclear_cause_counts_the_series_that_the_sentence_names(project: Pro
     assert verdict.finding.cause is Cause.MIXED
     assert verdict.rate is not None
     assert (verdict.rate.bad, verdict.rate.total) == (80, 240)
+
+
+def test_all_sentences_count_the_calls_of_the_cause_since_its_onset(project: Project) -> None:
+    """A source of two at one model fails from half past an hour on."""
+    half_past = clock.now().replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    for source in ("crm", "web"):
+        post_runs(project, 300, 3, half_past - timedelta(days=2), model="a", source=source)
+        post_runs(project, 60, 0, half_past - timedelta(minutes=11), model="a", source=source)
+    post_runs(project, 10, 30, half_past + timedelta(minutes=9), model="a", source="crm")
+    post_runs(project, 10, 30, clock.now() - timedelta(minutes=15), model="a", source="crm")
+    post_runs(project, 80, 0, clock.now() - timedelta(minutes=14), model="a", source="web")
+    verdict = judged(project, clock.now())
+    assert (verdict.finding.cause, verdict.name) == (Cause.SOURCE, "source crm")
+    assert verdict.rate is not None
+    assert (verdict.rate.bad, verdict.rate.total) == (60, 80)
+    assert verdict.rate.baseline == pytest.approx(3 / 303)
+    assert ": source crm, 75\u202f% of 80 runs (baseline 1.0\u202f%)" in verdict.told.rest
+    assert [advice.evidence.rpartition(": ")[2] for advice in verdict.advice] == [
+        "100\u202f% of the failures above baseline, 50\u202f% of all calls.",
+        "75.0\u202f% of 80 calls, 1.0\u202f% in the week before.",
+    ]
+
+
+def test_a_new_version_is_compared_with_the_calls_of_its_source(project: Project) -> None:
+    """Of two sources, one always failed more."""
+    now = clock.now()
+    for source, model in product(("crm", "web"), ("a", "b")):
+        own, is_new = {"model": model, "source": source}, source == "crm"
+        bad = 60 if is_new else 0
+        for day in (2, 3):
+            post_runs(project, 200 - bad, bad, now - timedelta(days=day), **own, prompt_version="1")
+        latest = {**own, "prompt_version": "v2" if is_new else "1"}
+        post_runs(project, 80 - bad, bad, now - timedelta(minutes=15), **latest)
+    verdict = judged(project, now)
+    assert (verdict.finding.cause, verdict.name) == (Cause.PROMPT, "prompt v2")
+    assert verdict.rate is not None
+    assert verdict.rate.baseline == pytest.approx(0.3)
+
+
+def test_runs_whose_failing_calls_have_no_end_are_not_said_to_end_well(project: Project) -> None:
+    """A sender of calls alone: a run ends with its good call, and no other does."""
+    now = clock.now()
+    post_runs(project, 300, 0, now - timedelta(days=2), model="a")
+    post_runs(project, 40, 0, now - timedelta(minutes=15), model="a")
+    bad = {"occurred_at": (now - timedelta(minutes=15)).isoformat(), "model": "a"}
+    record(project.pk, [make_event(**bad) for _ in range(40)])
+    verdict = judged(project, now)
+    assert verdict.rate is not None
+    assert (verdict.rate.noun, verdict.rate.bad, verdict.rate.total) == ("call", 40, 80)
+    assert verdict.rate.beside is None
+    assert "runs" not in verdict.sentence
 
 
 def test_the_rate_of_a_version_is_known_by_the_hour(project: Project) -> None:

@@ -1,6 +1,7 @@
 """The sentence of a verdict."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -121,7 +122,7 @@ def test_a_sentence_in_a_zone_names_it_and_the_day_where_it_is_not_today() -> No
         ),
         (
             Finding(Cause.RELEASE, "crm 7", top_kind="refusal", models=1, is_new=True),
-            "mostly refusals. Looks like our release crm 7: 1 model affected.",
+            "mostly refusals. Looks like our release crm 7: its calls fail more, at 1 model.",
         ),
     ],
 )
@@ -157,6 +158,19 @@ def test_what_was_observed_to_change_is_told_unless_the_cause_is_ours(
     said = " The served model changed from gpt-4o to gpt-4o-mini at 2026-11-21 14:32 UTC."
     assert told.why.endswith(said) is is_told
     assert sentence_of({"told": json.loads(json.dumps(write_sentence(told)))}) == told
+
+
+def test_the_kind_that_rose_most_is_not_said_to_be_most_failures_unless_it_is() -> None:
+    told = describe_degradation("x/y", replace(RATE, is_mostly=False), SINCE, FOUND, None)
+    assert told.headline.endswith("(baseline 4.0\u202f%), largest rise: truncated.")
+
+
+def test_calls_and_runs_of_the_same_figures_are_told_once() -> None:
+    calls, runs = (VerdictRate(7, 17, 0.04, noun) for noun in ("call", "run"))
+    same = describe_degradation("x/y", replace(calls, beside=runs), SINCE, FOUND, None)
+    assert "runs" not in same.text
+    other = replace(calls, beside=replace(runs, bad=2, total=12))
+    assert "; 2 of 12 runs degraded" in describe_degradation("x", other, SINCE, FOUND, None).text
 
 
 def test_a_share_of_few_is_told_as_a_count() -> None:

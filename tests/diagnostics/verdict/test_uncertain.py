@@ -57,7 +57,7 @@ def test_bad_answers_of_all_models_of_the_only_provider_may_be_ours_or_its(kind:
     assert {*finding.alternatives} == {(Cause.UPSTREAM, "acme"), (Cause.VALIDATOR, "")}
     assert cause_words(finding) == (
         "Looks like our validator or the upstream acme, which have the same calls."
-        " Calls of one without the other would tell."
+        " Calls without the upstream acme would tell."
     )
 
 

@@ -311,22 +311,22 @@ def test_recovery_waits_for_the_fire_on_its_channel(
 
 
 @pytest.mark.parametrize(
-    ("judged", "rate"),
+    ("judged", "subject"),
     [
-        pytest.param({"model": "claude-haiku"}, "4.0 % of 126 runs", id="of the title"),
-        pytest.param({"model": None}, "31 % of 412 calls", id="of several models"),
+        # Not the rate of all calls of the series that fired.
+        ({"name": "prompt v5", "rate": 0.69}, "prompt v5, 69 % of 412 runs"),
+        # No verdict: the rate of the series.
+        ({"rate": None}, "anthropic/claude-haiku, 31 % of 412 calls"),
     ],
 )
-def test_the_rate_in_a_subject_is_of_what_its_title_names(
-    project: Project, mailbox: Mailbox, judged: dict[str, Any], rate: str
+def test_the_rate_in_a_subject_is_of_what_it_names(
+    project: Project, mailbox: Mailbox, judged: dict[str, Any], subject: str
 ) -> None:
     make_channel(project, target="ops@example.org")
-    place = {"provider": "anthropic", "node": None, "environment": None}
-    verdict = {**VERDICT, **place, **judged, "rate": 0.04, "runs": 126}
-    happen(make_incident(project, cause="validator", verdict=verdict))
+    happen(make_incident(project, cause="prompt", verdict={**VERDICT, **judged}))
     deliver_all()
     (mail,) = mails(mailbox)
-    assert mail["Subject"] == f"[P1] warning: anthropic/claude-haiku, {rate}"
+    assert mail["Subject"] == f"[P1] warning: {subject}"
 
 
 def test_s15_a_model_named_with_a_line_break_adds_no_header(
