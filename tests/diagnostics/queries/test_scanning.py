@@ -13,7 +13,7 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest.api import events
+from diagnostics.console import event_api
 from diagnostics.ingest.recording import record
 from diagnostics.queries import runs
 from diagnostics.queries.events import FIRST_STRETCH, matching, scan
@@ -67,7 +67,7 @@ def test_pages_of_an_impatient_search_lead_to_every_event(
     project: Project, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     impatient = partial(scan, patience_seconds=0)
-    monkeypatch.setattr(events, "scan", impatient)
+    monkeypatch.setattr(event_api, "scan", impatient)
     key = issue_key(project, "tests", [Scope.READ]).text
     begin = (now - timedelta(hours=7)).isoformat()
     # An end with an offset of its own: what is said is in UTC all the same.
