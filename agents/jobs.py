@@ -48,6 +48,8 @@ def finish_job(job: Job, status: str, action: str, target: str, **counts: int) -
 
 
 class DemoOrder(Job):
+    """Load the demo data into a project, or remove it."""
+
     class Verb(models.TextChoices):
         LOAD = "load"
         REMOVE = "remove"

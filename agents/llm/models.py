@@ -56,6 +56,8 @@ class Provider(NamedRow):
 
 
 class LanguageModel(NamedRow):
+    """A model of a provider, with the settings of its calls."""
+
     OutputMode = policy.OutputMode
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="language_models")

@@ -13,12 +13,16 @@ from diagnostics.redaction.fields import RedactedCharField
 
 
 class Project(NamedRow):
+    """A tenant."""
+
     slug = models.SlugField(max_length=63, unique=True)
     name = RedactedCharField(max_length=200)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
 
 class Membership(NamedRow):
+    """A user's role in a project."""
+
     named = "{0.user} in {0.project} as {0.role}"
 
     class Role(models.TextChoices):

@@ -261,6 +261,8 @@ class NoteKind(models.TextChoices):
 
 
 class IncidentNote(NamedRow):
+    """A comment by a person in an incident's timeline."""
+
     named = "{0.kind} {0.at:%Y-%m-%d %H:%M}"
     Kind = NoteKind
 

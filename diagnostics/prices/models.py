@@ -23,6 +23,8 @@ class PriceOrigin(models.TextChoices):
 
 
 class Price(NamedRow):
+    """A custom or listed price of a model."""
+
     named = "{0.provider}/{0.model} from {0.valid_from}"
     Origin = PriceOrigin
 

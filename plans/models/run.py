@@ -136,6 +136,8 @@ class Run(LeasedRow):
 
 
 class RunStep(LeasedRow):
+    """One step of a run."""
+
     class State(models.TextChoices):
         """The progress of the step; a final step is never executed again."""
 
