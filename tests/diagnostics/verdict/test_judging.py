@@ -16,7 +16,9 @@ from diagnostics.alerting.statuses import verdict_within
 from diagnostics.ingest.recording import record
 from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection, read_selection
+from diagnostics.verdict import queries
 from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.curves import VerdictRange, stretch_of
 from diagnostics.verdict.verdicts import Verdict
 from failsoft.events import PostedEvent as WireEvent
 from tests.console import post_runs
@@ -267,6 +269,23 @@ def test_all_sentences_count_the_calls_of_the_cause_since_its_onset(project: Pro
         "100\u202f% of the failures above baseline, 50\u202f% of all calls.",
         "75.0\u202f% of 80 calls, 1.0\u202f% in the week before.",
     ]
+
+
+def test_an_hour_with_very_many_calls_is_not_read_call_by_call(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_past = clock.now().replace(minute=30, second=0, microsecond=0) - timedelta(hours=2)
+    post_runs(project, 60, 0, half_past - timedelta(minutes=11), model="a")
+    post_runs(project, 10, 30, half_past + timedelta(minutes=9), model="a")
+    day = VerdictRange(clock.now() - timedelta(days=1), clock.now(), clock.now())
+    counts = queries.StoredCounts(project.pk, Selection(), stretch_of(day))
+
+    def counted() -> int:
+        return sum(cell.attempts for cell in counts.cells_since(half_past, clock.now()))
+
+    assert counted() == 40
+    monkeypatch.setattr(queries, "MOST_READ", 99)
+    assert counted() == 100
 
 
 def test_a_new_version_is_compared_with_the_calls_of_its_source(project: Project) -> None:
