@@ -28,11 +28,12 @@ class NamedAgents:
         """Return a draft with the node of the innermost named agent around it, if it has none."""
         if "node" in draft.fields or not self._nodes:
             return draft
-        key = AgentKey(draft.trace_id, draft.span_id)
-        # Spans may name each other as parents.
-        for _ in self._parents:
-            if key in self._nodes or key not in self._parents:
-                break
+        key, passed = AgentKey(draft.trace_id, draft.span_id), list[AgentKey]()
+        # Each span is passed once, though spans are deep or name each other as parents.
+        while key in self._parents and key not in self._nodes:
+            self._nodes[key] = ""
+            passed.append(key)
             key = key._replace(span_id=self._parents[key])
-        node = self._nodes.get(key)
+        node = self._nodes.get(key, "")
+        self._nodes.update(dict.fromkeys(passed, node))
         return replace(draft, fields={**draft.fields, "node": node}) if node else draft
