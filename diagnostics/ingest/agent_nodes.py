@@ -25,8 +25,8 @@ class NamedAgents:
             self._nodes[key] = node
 
     def name_node(self, draft: Draft) -> Draft:
-        """Return a draft with the node of the innermost named agent around it, if it has none."""
-        if "node" in draft.fields or not self._nodes:
+        """Return a draft with the node of the innermost named agent around it."""
+        if not self._nodes:
             return draft
         key, passed = AgentKey(draft.trace_id, draft.span_id), list[AgentKey]()
         # Each span is passed once, though spans are deep or name each other as parents.
@@ -36,4 +36,4 @@ class NamedAgents:
             key = key._replace(span_id=self._parents[key])
         node = self._nodes.get(key, "")
         self._nodes.update(dict.fromkeys(passed, node))
-        return replace(draft, fields={**draft.fields, "node": node}) if node else draft
+        return replace(draft, agent_node=node) if node else draft

@@ -27,7 +27,7 @@ from django.db.models import Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
-from diagnostics.ingest.otlp.drafts import CALL, CallPlace, Draft, event_id
+from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
 from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
@@ -299,15 +299,15 @@ def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> Non
         if weight_of(draft) > call.stored_weight:
             call.draft, call.index, call.is_done = draft, index, False
     elif call.index < 0 or weight_of(draft) > weight_of(call.draft):
-        call.draft, call.index = completed(draft, call.draft.fields), index
+        call.draft, call.index = completed(draft, call.draft.fields, call.draft.agent_node), index
     else:
-        call.draft = completed(call.draft, draft.fields)
+        call.draft = completed(call.draft, draft.fields, draft.agent_node)
 
 
-def completed(draft: Draft, other: dict[str, Any]) -> Draft:
+def completed(draft: Draft, other: dict[str, Any], agent_node: str | None = None) -> Draft:
     fields = {**other, **draft.fields}
     fields["attributes"] = {**other.get("attributes", {}), **draft.fields.get("attributes", {})}
-    return replace(draft, fields=fields)
+    return replace(draft, fields=fields, agent_node=draft.agent_node or agent_node)
 
 
 def _replace_stored(project_id: int, calls: Iterable[_Call]) -> None:
@@ -323,7 +323,10 @@ def _replace_stored(project_id: int, calls: Iterable[_Call]) -> None:
 
 
 def delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
-    """Delete a stored success and return its fields; None if it is no success."""
+    """Delete a stored success and return its fields; None if it is no success.
+
+    A default node is left out: one that is named, or inherited, replaces it.
+    """
     events = Event.objects.filter(project_id=project_id, event_id=stored_id)
     event = events.filter(kind=EventKind.SUCCEEDED).first()
     if event is None:
@@ -332,6 +335,8 @@ def delete_stored(project_id: int, stored_id: UUID) -> dict[str, Any] | None:
         return None
     fields = {name: getattr(event, name) for name in STORED_FIELDS}
     fields["occurred_at"] = event.sent_time
+    if fields["node"] == DEFAULT_NODE:
+        del fields["node"]
     return {name: value for name, value in fields.items() if value is not None}
 
 

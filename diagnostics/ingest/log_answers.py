@@ -17,7 +17,7 @@ from diagnostics import clock
 from diagnostics.ingest.answer_verdicts import log_sources
 from diagnostics.ingest.joined_calls import ANSWERED, delete_stored, forget_old_calls, key_of
 from diagnostics.ingest.models import SpanCall, SpanVerdict
-from diagnostics.ingest.otlp.drafts import CALL, Draft
+from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft
 from diagnostics.ingest.recording import record, unplaced_of
 from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.redaction.event_rows import redact_content
@@ -222,7 +222,7 @@ def _corrected_event(span: SpanCall, content: dict[str, Any]) -> PostedEvent | N
         return None
     kind = split_name(content["name"])[1]
     answer_fields = {name: content[name] for name in ("attributes", *VERDICT_FIELDS)}
-    name = event_name(stored.pop("node"), kind)
+    name = event_name(stored.pop("node", DEFAULT_NODE), kind)
     # The attempt number is derived later.
     wire = {"attempt": 1, **stored, **answer_fields, "name": name, "event_id": span.event_id}
     return PostedEvent.model_validate(wire)

@@ -80,10 +80,12 @@ class Draft:
     unchecked: UncheckedReason | None = None
     # The event that this one replaces.
     stored_id: UUID | None = None
+    # The node of the agent around it, for a call none of whose spans names one.
+    agent_node: str | None = None
 
     @property
     def node(self) -> str:
-        return str(self.fields.get("node", DEFAULT_NODE))
+        return str(self.fields.get("node") or self.agent_node or DEFAULT_NODE)
 
     @property
     def finish_reason(self) -> str | None:

@@ -75,6 +75,42 @@ def test_an_agent_of_another_trace_or_in_a_circle_names_no_call(key: ApiKey) -> 
     assert Event.objects.get().node == "chat"
 
 
+@pytest.mark.parametrize("critic_knows", [True, False])
+def test_the_node_of_an_agent_yields_to_one_that_any_span_of_the_call_names(
+    critic_knows: bool, key: ApiKey
+) -> None:
+    agent_id, outer_id, start_ns = "a" * 16, "b" * 16, now_ns()
+    outer = span(
+        TOLD["s" if critic_knows else "g"],
+        span_id=outer_id,
+        parent_span_id=bytes.fromhex(agent_id),
+        start_ns=start_ns,
+    )
+    inner = span(
+        {"langgraph_node": "critic", **TOLD["g" if critic_knows else "s"]},
+        span_id="c" * 16,
+        parent_span_id=bytes.fromhex(outer_id),
+        start_ns=start_ns,
+    )
+    agent = span(PLANNER, span_id=agent_id, start_ns=start_ns)
+    body = traces(agent, outer, scope="framework")
+    body.MergeFrom(traces(inner, scope="sdk"))
+    receive_spans(key.project_id, read_spans(body.SerializeToString()))
+    assert Event.objects.get().node == "critic"
+
+
+def test_the_node_of_an_agent_wins_over_the_default_of_an_earlier_span(key: ApiKey) -> None:
+    agent_id, outer_id, start_ns = "a" * 16, "b" * 16, now_ns()
+    inner = span(span_id="c" * 16, parent_span_id=bytes.fromhex(outer_id), start_ns=start_ns)
+    outer = span(
+        TOLD["g"], span_id=outer_id, parent_span_id=bytes.fromhex(agent_id), start_ns=start_ns
+    )
+    agent = span(PLANNER, span_id=agent_id, start_ns=start_ns)
+    for body in (traces(inner, scope="sdk"), traces(outer, agent, scope="framework")):
+        receive_spans(key.project_id, read_spans(body.SerializeToString()))
+    assert Event.objects.get().node == "planner"
+
+
 def test_attempts_sent_before_and_with_their_agent_are_attempts_at_one_answer(key: ApiKey) -> None:
     start_ns, agent_id = now_ns(), bytes.fromhex("a" * 16)
     failed, good = (
