@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 
 from diagnostics import clock
 from diagnostics.accounts.audit_log import note
-from diagnostics.alerting.channels import keep_target, rotate_secret, split_addresses
+from diagnostics.alerting.channels import ensure_secret, keep_target, rotate_secret, split_addresses
 from diagnostics.alerting.notification_facts import Facts
 from diagnostics.alerting.notification_models import Channel, Notification
 from diagnostics.alerting.notification_rows import queue_alone
@@ -33,6 +33,7 @@ from diagnostics.outbound.addresses import ForbiddenAddressError, choose_target
 from diagnostics.outbound.credentials import (
     REFERENCE_SCHEMES,
     CredentialError,
+    WorkingKeyError,
     check_reference,
     names_own_setting,
 )
@@ -58,6 +59,10 @@ OPTIONAL = (
 """Boxes that are folded away while they are empty."""
 CHAT_HELP = "As Slack, Discord, Teams or Google Chat show it; others as in Apprise: pagerduty://…."
 REFERENCE = "Or env:NAME or file:/run/secrets/NAME, read by the worker."
+UNREADABLE = (
+    "The address was encrypted with another FAILSOFT_WORKING_KEY. "
+    "Enter the address again in the settings below; the channel gets a new secret then."
+)
 State = Notification.State
 
 
@@ -220,10 +225,7 @@ def new(request: ConsoleRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             form.instance.created_by_id = request.user.pk
-            row = _save(form)
-            secret = ""
-            if row.kind == Channel.Kind.WEBHOOK:
-                secret = rotate_secret(row, clock.now())
+            secret = _save(form)
             note(request.project.pk, request.user, "channel.created", row.name)
         if secret:
             return _show(request, row, ChannelForm(instance=row), secret)
@@ -242,8 +244,10 @@ def channel(request: ConsoleRequest, number: int) -> HttpResponse:
         require_administrator(request)
         if form.is_valid():
             with transaction.atomic():
-                _save(form)
+                secret = _save(form)
                 note(request.project.pk, request.user, "channel.changed", row.name)
+            if secret:
+                return _show(request, row, ChannelForm(instance=row), secret)
             messages.success(request, f"{row.name} saved.")
             return redirect("alert_channel", row.pk)
     return _show(request, find_channel(request, number), form)
@@ -292,9 +296,13 @@ def rotate(request: ConsoleRequest, number: int) -> HttpResponse:
     if request.POST.get("rotated", "") != date(row.rotated_at, "U"):
         messages.info(request, "Not replaced again. The new secret was shown once.")
         return redirect("alert_channel", row.pk)
-    with transaction.atomic():
-        secret = rotate_secret(row, clock.now())
-        note(request.project.pk, request.user, "channel.secret_rotated", row.name)
+    try:
+        with transaction.atomic():
+            secret = rotate_secret(row, clock.now())
+            note(request.project.pk, request.user, "channel.secret_rotated", row.name)
+    except WorkingKeyError:
+        messages.error(request, UNREADABLE)
+        return redirect("alert_channel", row.pk)
     return _show(request, row, ChannelForm(instance=row), secret)
 
 
@@ -364,7 +372,8 @@ def _show(
     return respond(request, "channels/channel", context, row.name)
 
 
-def _save(form: ChannelForm) -> Channel:
+def _save(form: ChannelForm) -> str:
+    """Save a channel; return the signing secret that had to be made, to be shown once."""
     row: Channel = form.save(commit=False)
     target = form.target
     if row.kind == Channel.Kind.EMAIL:
@@ -374,4 +383,5 @@ def _save(form: ChannelForm) -> Channel:
     elif target:
         keep_target(row, target)
     row.save()
-    return row
+    is_hook = target and row.kind == Channel.Kind.WEBHOOK
+    return ensure_secret(row, clock.now()) if is_hook else ""

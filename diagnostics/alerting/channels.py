@@ -65,10 +65,18 @@ def keep_target(channel: Channel, target: str) -> None:
     _close(channel, {**_readable(channel), "target": target})
 
 
+def ensure_secret(channel: Channel, now: datetime) -> str:
+    """Return a new secret, shown once, if none can be read; otherwise an empty string."""
+    return "" if _readable(channel).get("secrets") else rotate_secret(channel, now)
+
+
 def rotate_secret(channel: Channel, now: datetime) -> str:
-    """Put a new secret before the one in use, and give it: it is shown once."""
+    """Put a new secret before the one in use, and give it: it is shown once.
+
+    WorkingKeyError: another key sealed the address, which would be lost.
+    """
     fresh = make_secret(secrets.token_bytes(SECRET_BYTES))
-    before = _readable(channel)
+    before = _readable(channel) if channel.credential else _open(channel)
     kept = before.get("secrets", [])[:1]
     _close(channel, {**before, "secrets": [fresh, *kept]})
     channel.rotated_at = now if kept else None

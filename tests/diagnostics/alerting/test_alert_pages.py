@@ -1,7 +1,9 @@
 """Pages of alert rules, silences and channels: looking, changing, and who may."""
 
+import base64
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -10,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Membership, Project
+from diagnostics.alerting.channels import secrets_of, target_of
 from diagnostics.alerting.forms import RuleForm, initial_of
 from diagnostics.alerting.incident_actions import archive_rule
 from diagnostics.alerting.incident_models import Incident
@@ -401,6 +404,45 @@ def test_the_secret_of_a_webhook_is_shown_once_and_rotated(
     assert "Not replaced again" in page
     assert Channel.objects.get().sealed == row.sealed
     assert f'name="rotated" value="{int(row.rotated_at.timestamp())}"' in page
+
+
+def test_no_secret_replaces_an_address_that_another_key_sealed(
+    project: Project, client: Client, settings: Any
+) -> None:
+    row = make_channel(project, "webhook", "https://hooks.example.org/T1")
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    page = client.post(f"/alerts/channels/{row.pk}/rotate/", follow=True).text
+    assert "Enter the address again" in page
+    assert "whsec_" not in page
+    assert bytes(Channel.objects.get().sealed) == bytes(row.sealed)
+
+
+@pytest.mark.parametrize("address", ["https://hooks.example.org/T2", "env:HOOK"])
+def test_a_webhook_whose_secret_another_key_sealed_gets_one_with_its_address(
+    project: Project, client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HOOK", address)
+    row = make_channel(project, "webhook", "https://hooks.example.org/T1")
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    form = {**CHANNEL, "kind": "webhook", "webhook": address}
+    page = client.post(f"/alerts/channels/{row.pk}/", form).text
+    row = Channel.objects.get()
+    (secret,) = secrets_of(row, clock.now())
+    assert secret in page
+    assert "stays valid" not in page
+    assert target_of(row) == address
+    assert client.post(f"/alerts/channels/{row.pk}/", form).status_code == 302
+    assert secrets_of(Channel.objects.get(), clock.now()) == [secret]
+
+
+def test_a_webhook_with_a_referenced_address_gets_a_new_secret_after_another_key(
+    project: Project, client: Client, settings: Any
+) -> None:
+    row = make_channel(project, "webhook", "env:HOOK")
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    page = client.post(f"/alerts/channels/{row.pk}/rotate/").text
+    (secret,) = secrets_of(Channel.objects.get(), clock.now())
+    assert secret in page
 
 
 @pytest.mark.parametrize(
