@@ -1,10 +1,13 @@
 """Second factors: stored encrypted, and required for staff."""
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import structlog
 from allauth.mfa.adapter import DefaultMFAAdapter
-from allauth.mfa.totp.internal.auth import generate_totp_secret
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
 from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
@@ -38,12 +41,27 @@ class SealedFactors(DefaultMFAAdapter):  # type: ignore[misc]  # untyped base
         return seal(IDENTITY, text).hex()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Return the seed; a random one, which no code fits, if another key sealed it."""
+        return str(unseal(IDENTITY, bytes.fromhex(encrypted_text)))
+
+
+def _if_readable(read: Callable[..., Any], otherwise: object) -> Callable[..., Any]:
+    """Return `otherwise` instead of what another key sealed, with the reason in the log."""
+
+    @wraps(read)
+    def read_or_log(*arguments: object) -> object:
         try:
-            return str(unseal(IDENTITY, bytes.fromhex(encrypted_text)))
+            return read(*arguments)
         except WorkingKeyError as error:
             log.error("second_factor_unreadable", reason=str(error))  # noqa: TRY400
-            return str(generate_totp_secret())
+            return otherwise
+
+    return read_or_log
+
+
+# The adapter decrypts both alike, and allauth tries one after the other: what cannot be read
+# takes no code and shows none, but must not keep the next from being tried.
+TOTP.validate_code = _if_readable(TOTP.validate_code, otherwise=False)
+RecoveryCodes.generate_codes = _if_readable(RecoveryCodes.generate_codes, otherwise=())
 
 
 class RequireSecondFactor:

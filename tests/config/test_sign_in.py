@@ -325,6 +325,32 @@ def test_a_factor_that_another_key_sealed_takes_no_code_and_the_log_says_why(
     assert any("another FAILSOFT_WORKING_KEY" in str(line.get("reason")) for line in lines)
 
 
+def test_recovery_codes_that_another_key_sealed_are_not_shown_and_made_again(
+    staff: Client, ada: Any, settings: Any
+) -> None:
+    secret = staff.get("/accounts/2fa/totp/activate/").context["form"].secret
+    staff.post("/accounts/2fa/totp/activate/", {"code": code_of(secret)})
+    stored = Authenticator.objects.get(user=ada, type="recovery_codes")
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    page = staff.get("/accounts/2fa/").text
+    assert "encrypted with another FAILSOFT_WORKING_KEY" in page
+    assert "recovery-codes/download" not in page
+    assert not stored.wrap().generate_codes()
+    assert not stored.wrap().validate_code("00000000")
+    codes = "/accounts/2fa/recovery-codes/"
+    assert staff.get(codes).context["unused_codes"] == []
+    assert staff.get(f"{codes}download/").status_code == 404
+    assert staff.get(f"{codes}generate/").status_code == 200
+    answer = staff.post(f"{codes}generate/", follow=True)
+    assert len(answer.context["unused_codes"]) == 10
+    fresh = answer.context["unused_codes"][0]
+    # The unreadable seed of the app does not hide a recovery code that can be read.
+    again = Client()
+    sign_in(again)
+    again.post("/accounts/2fa/authenticate/", {"code": fresh})
+    assert "_auth_user_id" in again.session
+
+
 def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:
     settings.FAILSOFT_REQUIRE_MFA = True
     client = Client()
