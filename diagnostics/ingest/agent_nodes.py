@@ -3,7 +3,7 @@
 The conventions of OpenTelemetry and OpenInference name an agent on its own span, not on its calls.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from diagnostics.ingest.otlp.conventions import read_call
 from diagnostics.ingest.otlp.drafts import Draft
@@ -24,11 +24,11 @@ class NamedAgents:
         if is_agent_call(span) and (node := read_call(span.attributes, scope=span.scope).node):
             self._nodes[key] = node
 
-    def name_node(self, draft: Draft) -> Draft:
-        """Return a draft with the node of the innermost named agent around it."""
+    def node_of(self, item: Span | Draft) -> str:
+        """Return the node of the innermost named agent at or above a span; empty without one."""
         if not self._nodes:
-            return draft
-        key, passed = AgentKey(draft.trace_id, draft.span_id), list[AgentKey]()
+            return ""
+        key, passed = AgentKey(item.trace_id, item.span_id), list[AgentKey]()
         # Each span is passed once, though spans are deep or name each other as parents.
         while key in self._parents and key not in self._nodes:
             self._nodes[key] = ""
@@ -36,4 +36,4 @@ class NamedAgents:
             key = key._replace(span_id=self._parents[key])
         node = self._nodes.get(key, "")
         self._nodes.update(dict.fromkeys(passed, node))
-        return replace(draft, agent_node=node) if node else draft
+        return node

@@ -304,7 +304,7 @@ def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> Non
         call.draft = completed(call.draft, draft.fields, draft.agent_node)
 
 
-def completed(draft: Draft, other: dict[str, Any], agent_node: str | None = None) -> Draft:
+def completed(draft: Draft, other: dict[str, Any], agent_node: str = "") -> Draft:
     fields = {**other, **draft.fields}
     fields["attributes"] = {**other.get("attributes", {}), **draft.fields.get("attributes", {})}
     return replace(draft, fields=fields, agent_node=draft.agent_node or agent_node)

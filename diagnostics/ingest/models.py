@@ -120,6 +120,8 @@ class UnplacedCall(NamedRow):
     cycle = models.IntegerField(default=1)
     # The event says that no attempt was good; it is derived, not reported.
     is_end = models.BooleanField(default=False)
+    # If not, the agent around it may, though it arrives later.
+    names_node = models.BooleanField(default=True, db_default=True)
 
     class Meta:
         constraints = [
@@ -144,6 +146,8 @@ class AgentSpan(NamedRow):
     received_at = models.DateTimeField()
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
+    # Of the calls within it that name none; empty if no agent is named.
+    node = models.CharField(max_length=63, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

@@ -136,7 +136,10 @@ def receive_spans(
     drafts = list(
         _draft_items(_note_agents(spans, agents, named, ended), draft_span, receipt, evaluations)
     )
-    drafts = [replace(item, draft=named.name_node(item.draft)) for item in drafts]
+    drafts = [
+        replace(item, draft=replace(item.draft, agent_node=named.node_of(item.draft)))
+        for item in drafts
+    ]
     keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
     places = [item.draft.place for item in drafts if item.draft.place is not None]
     judge = _AnswerJudge(project_id, drafts, receipt)
@@ -157,7 +160,7 @@ def receive_spans(
         responses = {place.response_id for place in places if place.response_id}
         link_assessments(project_id, traces, responses)
         _keep_evaluations(project_id, evaluations, receipt)
-        keep_agent_calls(project_id, agents)
+        keep_agent_calls(project_id, [(span, named.node_of(span)) for span in agents])
         ended_runs = {item.correlation_id for item in drafts if item.draft.trace_id in ended}
         end_runs(project_id, ended_runs | ended)
     return receipt
@@ -347,7 +350,8 @@ def _store(
         posted = [event for _, event in chunk]
         judge.receipt.runs.update(event.correlation_id for event in posted)
         unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
-        recorded = record_calls(judge.project_id, posted, keep_share, unplaced)
+        nameless = {event.event_id for item, event in chunk if not item.draft.named_node}
+        recorded = record_calls(judge.project_id, posted, keep_share, unplaced, nameless)
         created = [item.index for item in recorded if item.status is RecordStatus.CREATED]
         judge.receipt.count([item.status for item in recorded])
         judge.receipt.unchecked.update(count_unchecked(posted[index] for index in created))

@@ -23,7 +23,8 @@ from failsoft.events import PostedEvent
 
 # A better report of a call replaces the stored one.
 BETTER_REPORT = """(project_id, event_id) DO UPDATE SET occurred_at = excluded.occurred_at,
-started_at = excluded.started_at, trace_id = excluded.trace_id, parent_id = excluded.parent_id"""
+started_at = excluded.started_at, trace_id = excluded.trace_id, parent_id = excluded.parent_id,
+names_node = excluded.names_node"""
 
 
 class RecordStatus(StrEnum):
@@ -47,9 +48,16 @@ class Recorded:
 
 
 def record_calls(
-    project_id: int, events: Sequence[PostedEvent], keep_share: float, unplaced: Mapping[UUID, Span]
+    project_id: int,
+    events: Sequence[PostedEvent],
+    keep_share: float,
+    unplaced: Mapping[UUID, Span],
+    nameless: Collection[UUID] = (),
 ) -> list[Recorded]:
-    """Store events as `record` does, and where the calls without an attempt number stand."""
+    """Store events as `record` does, and where the calls without an attempt number stand.
+
+    The `nameless` calls have the default node: nothing that has arrived names theirs.
+    """
     if not unplaced:
         return record(project_id, events, keep_share)
     # Before the events: none of those that count when they arrive arrived earlier.
@@ -73,6 +81,7 @@ def record_calls(
                 "parent_id": span.parent_id,
                 "cycle": event.cycle,
                 "is_end": False,
+                "names_node": identity not in nameless,
             }
         )
     insert_rows(UnplacedCall._meta.db_table, rows, BETTER_REPORT)

@@ -64,6 +64,8 @@ Events = Mapping[UUID, Event]
 class AgentTime(NamedTuple):
     started_at: datetime
     ended_at: datetime
+    node: str = ""
+    """What it names; empty if nothing."""
 
 
 class AgentKey(NamedTuple):
@@ -78,6 +80,7 @@ class TimedCall:
     event_id: UUID
     run: str
     node: str
+    """Empty if neither it nor an agent sent with it names one."""
     cycle: int
     parent: AgentKey
     started_at: datetime
@@ -120,7 +123,7 @@ def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[Answe
     around: dict[str, list[AgentKey]] = defaultdict(list)
     for key in sorted(agents, key=lambda key: (agents[key].started_at, key)):
         around[key.trace_id].append(key)
-    made_by: dict[tuple[str, AgentKey | None, int], list[TimedCall]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[TimedCall]] = defaultdict(list)
     for call in sorted(calls, key=lambda key: (key.started_at, key.ended_at, key.event_id)):
         enclosing = (
             key
@@ -128,23 +131,11 @@ def group_attempts(calls: Iterable[TimedCall], agents: Agents) -> Iterator[Answe
             if agents[key].started_at <= call.started_at <= agents[key].ended_at
         )
         agent = call.parent if call.parent in agents else next(enclosing, None)
-        made_by[call.run, agent, call.cycle].append(call)
-    for (_, agent, _), made in made_by.items():
-        for group in _by_node(made, is_of_agent=agent is not None):
-            yield from _attempts_of(group)
-
-
-def _by_node(calls: Iterable[TimedCall], *, is_of_agent: bool) -> Iterable[list[TimedCall]]:
-    """Return calls by node.
-
-    A call sent before its agent, which names the node, is with those that were sent with it.
-    """
-    groups: dict[str, list[TimedCall]] = defaultdict(list)
-    nodes = {call.node for call in calls} - {DEFAULT_NODE}
-    only = nodes.pop() if is_of_agent and len(nodes) == 1 else None
-    for call in calls:
-        groups[only or call.node].append(call)
-    return groups.values()
+        # A call sent before its agent is with those that were sent with it.
+        node = call.node or (agents[agent].node if agent else "") or DEFAULT_NODE
+        groups[call.run, agent, node, call.cycle].append(call)
+    for group in groups.values():
+        yield from _attempts_of(group)
 
 
 def _attempts_of(calls: Sequence[TimedCall]) -> list[AnswerAttempts]:
@@ -167,7 +158,8 @@ def is_agent_call(span: Span) -> bool:
     return short(attributes, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND
 
 
-def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
+def keep_agent_calls(project_id: int, agents: Iterable[tuple[Span, str]]) -> None:
+    """Keep the spans of agents, each with its node, until the runs that they are in are over."""
     at = clock.now()
     rows = [
         AgentSpan(
@@ -177,8 +169,9 @@ def keep_agent_calls(project_id: int, spans: Iterable[Span]) -> None:
             received_at=at,
             started_at=time_of(span.started_ns),
             ended_at=time_of(span.ended_ns),
+            node=node,
         )
-        for span in spans
+        for span, node in agents
     ]
     AgentSpan.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -229,7 +222,7 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
         TimedCall(
             row.event_id,
             row.correlation_id,
-            events[row.event_id].node,
+            events[row.event_id].node if row.names_node else "",
             row.cycle,
             AgentKey(row.trace_id, row.parent_id),
             row.started_at,
@@ -241,7 +234,7 @@ def _settle(project_id: int, ids: Sequence[str]) -> None:
     ]
     traces = {call.parent.trace_id for call in calls}
     agents = {
-        AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at)
+        AgentKey(row.trace_id, row.span_id): AgentTime(row.started_at, row.ended_at, row.node)
         for row in AgentSpan.objects.filter(project_id=project_id, trace_id__in=traces)
     }
     answers = list(group_attempts(calls, agents))

@@ -51,7 +51,7 @@ NOT_TYPED: dict[str, dict[str, str]] = {
         "diagnostics.AgentRun": "correlation_id nodes called_models provider model environment"
         " source release prompt_version schema kinds",
         "diagnostics.AgentSchema": "node version json_schema",
-        "diagnostics.AgentSpan": "trace_id span_id",
+        "diagnostics.AgentSpan": "trace_id span_id node",
         "diagnostics.AlertRule": "group_by standard",
         "diagnostics.Answerer": "environment provider model value",
         "diagnostics.Assessment": "correlation_id source subject trace_id",

@@ -81,11 +81,16 @@ class Draft:
     # The event that this one replaces.
     stored_id: UUID | None = None
     # The node of the agent around it, for a call none of whose spans names one.
-    agent_node: str | None = None
+    agent_node: str = ""
 
     @property
     def node(self) -> str:
-        return str(self.fields.get("node") or self.agent_node or DEFAULT_NODE)
+        return self.named_node or DEFAULT_NODE
+
+    @property
+    def named_node(self) -> str:
+        """Return the node that the call, or the agent around it, names; empty without one."""
+        return str(self.fields.get("node") or self.agent_node)
 
     @property
     def finish_reason(self) -> str | None:

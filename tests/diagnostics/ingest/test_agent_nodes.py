@@ -7,6 +7,7 @@ import pytest
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.models import AgentSpan
 from diagnostics.ingest.otlp.protobuf import read_spans
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.store.models import Event
@@ -111,7 +112,24 @@ def test_the_node_of_an_agent_wins_over_the_default_of_an_earlier_span(key: ApiK
     assert Event.objects.get().node == "planner"
 
 
-def test_attempts_sent_before_and_with_their_agent_are_attempts_at_one_answer(key: ApiKey) -> None:
+@pytest.mark.parametrize(
+    ("agent_told", "failed_told", "expected"),
+    [
+        # Sent before the agent that names its node.
+        (PLANNER, {}, [("chat", 1), ("planner", 2)]),
+        # It names the same node as a call without one.
+        (PLANNER, {"failsoft.node": "chat"}, [("chat", 1), ("planner", 1)]),
+        (PLANNER, {"failsoft.node": "plan"}, [("plan", 1), ("planner", 1)]),
+        (UNNAMED, {"failsoft.node": "plan"}, [("plan", 1), ("chat", 1)]),
+        (UNNAMED, {}, [("chat", 1), ("chat", 2)]),
+    ],
+)
+def test_only_a_call_that_names_no_node_is_an_attempt_with_those_of_its_named_agent(
+    agent_told: dict[str, Any],
+    failed_told: dict[str, Any],
+    expected: list[tuple[str, int]],
+    key: ApiKey,
+) -> None:
     start_ns, agent_id = now_ns(), bytes.fromhex("a" * 16)
     failed, good = (
         span(
@@ -120,13 +138,26 @@ def test_attempts_sent_before_and_with_their_agent_are_attempts_at_one_answer(ke
             parent_span_id=agent_id,
             start_ns=start_ns + 3 * place * SECOND_NS,
         )
-        for place, told in enumerate((TOLD["x"], TOLD["g"]))
+        for place, told in enumerate(({**TOLD["x"], **failed_told}, TOLD["g"]))
     )
     ended_ns = start_ns + 10 * SECOND_NS
-    agent = span(PLANNER, span_id="a" * 16, start_ns=start_ns, end_time_unix_nano=ended_ns)
+    agent = span(agent_told, span_id="a" * 16, start_ns=start_ns, end_time_unix_nano=ended_ns)
     for batch in ((failed,), (good, agent)):
         receive_spans(key.project_id, read_spans(traces(*batch).SerializeToString()))
     settle()
-    calls = Event.objects.order_by("occurred_at").values_list("node", "attempt")
-    assert list(calls) == [("chat", 1), ("planner", 2)]
-    assert AgentRun.objects.get().outcome == RunOutcome.RECOVERED
+    calls = Event.objects.exclude(kind="degraded").order_by("occurred_at")
+    assert list(calls.values_list("node", "attempt")) == expected
+    is_recovered = AgentRun.objects.get().outcome == RunOutcome.RECOVERED
+    assert is_recovered == (expected[-1][1] == 2)
+
+
+def test_an_agent_without_a_name_has_the_node_of_the_one_around_it(key: ApiKey) -> None:
+    start_ns, ended_ns = now_ns(), now_ns() + 10 * SECOND_NS
+    ids: dict[str, Any] = {"start_ns": start_ns, "end_time_unix_nano": ended_ns}
+    outer = span(PLANNER, span_id="a" * 16, **ids)
+    inner = span(UNNAMED, span_id="b" * 16, parent_span_id=bytes.fromhex("a" * 16), **ids)
+    call = span(TOLD["x"], span_id="c" * 16, parent_span_id=bytes.fromhex("b" * 16))
+    for batch in ((call,), (inner, outer)):
+        receive_spans(key.project_id, read_spans(traces(*batch).SerializeToString()))
+    nodes = AgentSpan.objects.order_by("span_id").values_list("node", flat=True)
+    assert list(nodes) == ["planner", "planner"]

@@ -119,6 +119,17 @@ def test_attempts_are_counted_within_one_agent_call() -> None:
     assert shape(*below, agents=agents) == [(1, [1, 2], True), (1, [3], False)]
 
 
+def test_only_a_call_that_names_no_node_has_that_of_its_agent() -> None:
+    key = AgentKey("t", "a")
+    made = [call(1, 0, 1, node="", parent=key), call(2, 1, 2, is_good=True, parent=key)]
+    named = {key: AgentTime(AT, AT + second(9), "plan")}
+    assert shape(*made, agents=named) == [(1, [1, 2], False)]
+    apart = [(1, [1], True), (1, [2], False)]
+    assert shape(*made, agents={key: AgentTime(AT, AT + second(9))}) == apart
+    made[0] = call(1, 0, 1, node="chat", parent=key)
+    assert shape(*made, agents=named) == apart
+
+
 def test_the_innermost_of_nested_agent_calls_counts() -> None:
     outer, inner = AgentKey("t", "o"), AgentKey("t", "i")
     agents = {

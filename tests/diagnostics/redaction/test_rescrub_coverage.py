@@ -27,6 +27,7 @@ NOT_SCRUBBED: dict[str, dict[str, str]] = {
         "diagnostics.AgentRun": "correlation_id nodes called_models provider model environment"
         " source release prompt_version schema kinds",
         "diagnostics.AgentSchema": "node version json_schema",
+        "diagnostics.AgentSpan": "node",
         "diagnostics.Assessment": "correlation_id source",
         "diagnostics.AlertState": "slice detector_state memory",
         "diagnostics.Answerer": "environment provider model value",
