@@ -20,25 +20,14 @@ _DELIVERS = re.compile(phrases("delivers"))
 _LEAVES_OUT = re.compile(phrases("leaves_out"))
 _MENTIONS = re.compile(MAKERS["mentions"]["before"])
 # The sentence of a value begins before it; it goes on behind it, on the same line.
-_BEGUN = re.compile(r"(?:[^\W_],?[ \t]+[`'\"(*]{0,4}|[\u3040-\u9fff])\Z")
+_BEGUN = re.compile(r"[^\W_],?[ \t]+[`'\"(*]{0,4}\Z")
 _BEGINS = re.compile(r"[!?;。！？：；\n]|[.:](?= )")
-_ENDS_LATER = re.compile(
-    r"[`'\")*]{0,4}(?:[,;]?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]"
-    r"|[，；、]?[ \t]?[\u3040-\u9fff\uac00-\ud7a3])"
-)
-_PREMISE = re.compile(MAKERS["mentions"]["premise"])
-_DENIES = (
-    rf"(?:(?!{MAKERS['mentions']['reasons']})[^.!?,;。！？，；\n]){{0,80}}?"
-    rf"(?:{MAKERS['mentions']['denies']})"
-)
-# Behind a comma, a denial may be a remark.
-_MENTIONS_BEHIND = re.compile(
-    rf"[`'\")*]{{0,4}},?[ \t]+{MAKERS['mentions']['behind']}|{_DENIES}"
-    rf"|[^.!?,;。！？，；\n]{{0,80}}(?:[,，][ \t]?(?:{MAKERS['mentions']['but']})|[;；]){_DENIES}"
-)
-_CLAUSES = re.compile(rf"{MAKERS['mentions']['reasons']}|[,;，；]")
-_SENTENCES = re.compile(r"(?<=[.!?])(?=[\s`'\")*_]|\Z)|(?<=[。！？؟])")
-_OFFERS_MORE = re.compile(MAKERS["mentions"]["more"])
+_ENDS_LATER = re.compile(r"[`'\")*]{0,4},?[ \t]+(?!(?:or|and|then)\b)[^\W\d_]")
+_MENTIONS_BEHIND = re.compile(rf"[`'\")*]{{0,4}},?[ \t]+{MAKERS['mentions']['behind']}")
+# It is a question; what is quoted in it may be one without that.
+_ASKS = re.compile(r"[`'\")*]{0,4}[ \t]?([^\W\d_])[^.!?,:;\n\"“”„«»「」]{0,80}[?？؟]")
+# What no sentence of its language begins with.
+_PARTICLES = "吗嗎或をはがの을를"
 _TEMPLATES = phrases("templates")
 _EXAMPLES = re.compile(f"{phrases('examples')}|{_TEMPLATES}")
 _DISCLAIMS = re.compile(f"{phrases('disclaims')}|{_TEMPLATES}")
@@ -74,25 +63,13 @@ def check_prose(text: str, start: int, end: int, *, is_empty: bool) -> None:
     behind, before = _LEAVES_OUT.search(tail), _LEAVES_OUT.search(head, 1)
     if behind is not None or before is not None:
         raise caused(end if behind is not None else 0, RefusalCause.LEFT_OUT)
-    _check_sentence(text, start, end, tail)
-
-
-def _check_sentence(text: str, start: int, end: int, tail: str) -> None:
-    """Refuse a value that its sentence only mentions, or that a question on its line doubts."""
-    begun, goes_on = _BEGUN.search(text, max(0, start - 20), start), _ENDS_LATER.match(text, end)
-    said = _BEGINS.split(text[max(0, start - 200) : start].lower())[-1] if begun else ""
-    sentences = _SENTENCES.split(tail.partition("\n")[0])
-    is_mentioned = _MENTIONS.search(said) is not None
-    if goes_on is not None:
-        is_mentioned |= _PREMISE.match(said) is not None
-        # A value begins its sentence if the next word does not.
-        if begun is not None or not goes_on[0][-1].isupper():
-            is_mentioned |= _MENTIONS_BEHIND.match(tail) is not None
-            is_mentioned |= _DECLINES.search(_CLAUSES.split(sentences[0])[0]) is not None
-    is_asked = any(
-        one.endswith(("?", "？", "؟")) and not _OFFERS_MORE.search(one) for one in sentences
-    )
-    if is_mentioned or is_asked:
+    begun = _BEGUN.search(text, max(0, start - 20), start) is not None
+    asks = _ASKS.match(text, end)
+    is_example = asks is not None and (asks[1] in _PARTICLES or (begun and asks[1].islower()))
+    if begun and _ENDS_LATER.match(text, end):
+        said = _BEGINS.split(text[max(0, start - 200) : start].lower())[-1]
+        is_example |= _MENTIONS.search(said) is not None or _MENTIONS_BEHIND.match(tail) is not None
+    if is_example:
         raise caused(start, RefusalCause.EXAMPLE)
 
 
@@ -156,7 +133,7 @@ _GOES_ON = re.compile(
 )
 # The answer is the value of an option or an attribute, a cell of a table, or a literal of SQL;
 # what is printed or compared, passed to the method of a result, part of a URL, or one of
-# several assignments on a line.
+# several assignments on a line; the body of a type, or a value of one.
 _ARGUMENT = re.compile(
     r"(?:^|(?<=\s))--?[A-Za-z][\w-]{0,80}[ =]['\"]?\Z"
     r"|^[ \t]*\|(?:[^|\n]*\w[^|\n]*\|[^\n]*|[ \t`]*)\Z"
@@ -165,20 +142,14 @@ _ARGUMENT = re.compile(
     r"[^:\n]*['(]\s*\Z"
     r"|^[ \t$>]{0,8}(?:echo|printf)[ \t][^\n]{0,200}\Z|\)\.\w{1,80}\(\s*\Z"
     r"|^(?![ \t]*=)[^\n]{1,400}[=!]=[ \t]*\Z"
+    r"|^[ \t]*(?:export )?(?:interface|struct|type)[ \t]+[A-Z]\w{0,80}[ \t]*=?[ \t]*\Z"
+    r"|^[ \t]*(?:(?:const|let|val|var) [^=\n]{1,200}=|\w{1,80} ?:=) *[A-Za-z_][\w.\[\]]{0,80} ?\Z"
     r"|^[ \t$]*(?:export|set) \w{1,80}=['\"]?\Z|\\(?!boxed)[A-Za-z]{2,30}\Z"
-    r"|\b(?:[a-z][a-z+.-]{1,20}://|data:)[^\s'\"`]{1,400}\Z"
+    r"|\b(?:[a-z][a-z+.-]{1,20}://|data:\w+/)[^\s'\"`]{1,400}\Z"
     r"|(?<![^\s,])[\w.]{1,80}=[^\s=]\S{0,200}[ \t,](?:[^\n]*[\s,])?"
     r"(?!(?:\w*_)?(?:answer|output|plan|result)=)[\w.]{1,80}=\s*\Z",
     re.MULTILINE,
 )
-# Another notation: the name of a type, glued to the value or behind `=`; a word, then a brace with
-# a bare key and a bare value.
-_TYPE_NAME = re.compile(
-    r"(?:(?<![\w`~])(?!(?i:json|assistant|\w*(?:answer|final|output|response|result))\Z)"
-    r"[A-Za-z_]\w{0,80}|=[ \t]*[\w.:]{1,80}[ \t]+)\Z"
-)
-_BLOCK_NAME = re.compile(r"[\w)](?<!return)(?<!default)[ \t]+\Z")
-_BLOCK = re.compile(r"\{\s*[A-Za-z_-][\w-]{0,80}\s*:\s*(?!(?i:true|false|null|none)\b)[A-Za-z#]")
 # In the fence of a program, a line that begins with two words: a command, a definition.
 _PROGRAM = re.compile(
     r"(?:```|~~~)[ \t]*(?i:(?:ba|z|power)?sh(?:ell)?|console|sql|http|py(?:thon3?)?|[jt]sx?"
@@ -207,9 +178,6 @@ def check_program(text: str, start: int, end: int) -> None:
     statements = [_STATEMENT.search(text, 0, line), _STATEMENT.search(text, end)]
     statements.append(_GOES_ON.match(text, end))
     statements.append(_ARGUMENT.search(text, max(line, start - 400), start))
-    statements.append(_TYPE_NAME.search(text, max(line, start - 100), start))
-    if _BLOCK.match(text, start):
-        statements.append(_BLOCK_NAME.search(text, max(line, start - 20), start))
     if opened >= 0:
         statements.append(_SETTING.match(text, opened, start))
     if fence is not None and opened >= 0:
