@@ -12,7 +12,14 @@ from agents.console.goal_actions import answer, cancel, export_goals, goal_new, 
 from agents.console.goal_page import export_goal
 from agents.console.model_page import model
 from agents.console.plan_run_page import cancel as cancel_run
-from agents.console.plan_run_page import plan_run, plan_runs, rerun, resolve, run_results
+from agents.console.plan_run_page import (
+    moved_results,
+    plan_run,
+    plan_runs,
+    rerun,
+    resolve,
+    run_results,
+)
 from agents.console.run_list import export_runs, moved_live, runs
 from agents.console.run_page import moved_goal, run
 from agents.console.search import find_run, search_page
@@ -33,8 +40,6 @@ add_gauges(gauge_breakers)
 MOVED_TO_RUNS = RedirectView.as_view(
     pattern_name="runs", query_string=True, http_method_names=["get", "head"]
 )
-
-MOVED_TO_RESULTS = RedirectView.as_view(pattern_name="run_results")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", runs, name="runs"),
@@ -60,7 +65,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plan-runs/<uuid:run_id>/cancel/", cancel_run, name="cancel_run"),
     path("plan-runs/<uuid:run_id>/rerun/", rerun, name="rerun_run"),
     path("plan-runs/<uuid:run_id>/resolve/", resolve, name="resolve_run"),
-    path("runs/<uuid:run_id>/results.json", MOVED_TO_RESULTS),
+    path("runs/<uuid:run_id>/results.json", moved_results),
     path("tools/", tools, name="tools"),
     path("tools/allow/", allow_tool, name="allow_tool"),
     path("search/", search_page, name="search"),

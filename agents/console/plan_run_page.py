@@ -69,6 +69,12 @@ def run_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     return answer
 
 
+@member_page
+def moved_results(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
+    """Lead from the address that results had before to the one they have."""
+    return redirect("run_results", find_run(request, run_id).pk)
+
+
 def find_run(request: ConsoleRequest, run_id: UUID) -> Run:
     runs = Run.objects.filter(project=request.project)
     return get_object_or_404(runs.defer("payload"), pk=run_id)

@@ -255,7 +255,8 @@ def facts_of(
         project=incident.project.name,
         severity=transition.severity,
         at=now,
-        title=_title_of(incident),
+        title=incident.title,
+        counted=_counted_of(incident),
         told=sentence_of(verdict),
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
@@ -291,10 +292,10 @@ def _in_one_line(value: JSON) -> JSON:
     return value
 
 
-def _title_of(incident: Incident) -> str:
-    """Return what the rate is of: what the verdict is on, unless the title says more of it."""
+def _counted_of(incident: Incident) -> str:
+    """Return what the rate is of, if not of what the title names: what the verdict is on."""
     is_outage = incident.cause == Cause.PROVIDER_OUTAGE
-    return incident.title if is_outage else incident.latest_verdict.get("name") or incident.title
+    return "" if is_outage else incident.latest_verdict.get("name") or ""
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> StoredRate | None:

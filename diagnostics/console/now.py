@@ -75,8 +75,8 @@ class CauseCard:
         """How many calls failed, where the sentence counts runs; of calls it says both."""
         verdict = self.incident.latest_verdict
         beside = verdict.get("beside") or {}
-        figures = beside.get("rate"), beside.get("count")
-        if beside.get("counted") != "calls" or figures == (verdict["rate"], verdict["runs"]):
+        said = verdict.get("rate"), verdict.get("runs")
+        if beside.get("counted") != "calls" or (beside["rate"], beside["count"]) == said:
             return ""
         failed = f"{rate_percent(beside['rate'])} of {plural(beside['count'], 'call')} failed"
         usual = beside["baseline"]

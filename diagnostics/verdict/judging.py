@@ -85,6 +85,8 @@ class Diagnosis:
     touched: frozenset[SeriesKey] = frozenset()
     hit: Sequence[CountCell] = field(default=(), repr=False)
     before: Sequence[CountCell] = field(default=(), repr=False)
+    tells_ends: bool = False
+    """Whether its senders report how runs with failed calls ended."""
     is_new: bool = False
     """Whether no call is older than the latest day: nothing is known of what is usual."""
     shifted: bool = False
@@ -221,10 +223,10 @@ def _diagnose(
     all_calls = (cell.place for cell in cells if cell.place.series in touched)
     is_all = finding.cause is Cause.MIXED or all(map(finding.touches, all_calls))
     calls_before = [] if is_all else of_cause(before)
+    sources = {cell.place.source for cell in of_cause(cells)}
     if finding.is_new:
         # It is compared with the other calls of its sources.
         earlier = counts.cells(since.at - WEEK, floor(since.at, HOUR))
-        sources = {cell.place.source for cell in of_cause(cells)}
         of_sources = [cell for cell in earlier if cell.place.source in sources]
         calls_before = [cell for cell in of_sources if cell.place.series in touched]
     return Diagnosis(
@@ -235,6 +237,9 @@ def _diagnose(
         touched=touched,
         hit=of_series(since.at, until) if is_all else of_cause(counts.cells_since(since.at, until)),
         before=calls_before or of_series(since.low - WEEK, since.low),
+        tells_ends=any(
+            cell.place.source in sources and (cell.degraded or cell.repaired) for cell in cells
+        ),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
     )
 

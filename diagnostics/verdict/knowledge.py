@@ -92,7 +92,8 @@ def _single_cause(part: Part, kinds: Sequence[str]) -> tuple[Cause, str]:
 def place_of(subset: Subset) -> str:
     """Return the environment, the node, or what an upstream hosts that a cause is limited to."""
     if "upstream" in subset.dimensions:
-        return "".join(f" for {value}" for name, value in subset.parts if name in HOSTED)
+        hosted = "".join(f" for {value}" for name, value in subset.parts if name in HOSTED)
+        return f"{hosted}{place_words(subset.parts)}"
     return "" if PLACES.keys() >= set(subset.dimensions) else place_words(subset.parts)
 
 

@@ -142,7 +142,7 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
         return Verdict("not_enough_data", wording.describe_unsure(diagnosis.calls), finding)
     common = _common(diagnosis.touched)
     kind = finding.top_kind
-    rate = _rate(diagnosis.hit, diagnosis.before, kind)
+    rate = _rate(diagnosis, kind)
     evidence = replace(
         queries.evidence_of(project_id, common, since, now, kind),
         now=_failed_calls(diagnosis.hit, kind),
@@ -199,13 +199,11 @@ def _name(finding: Finding, common: SeriesKey, touched: Iterable[SeriesKey]) -> 
     return f"{name}{place_words(common._asdict().items())}" if is_part else name
 
 
-def _rate(hit: Sequence[CountCell], before: Sequence[CountCell], kind: str) -> wording.VerdictRate:
-    """Return the rate of runs if runs end worse, else of calls: retries may recover all runs.
-
-    Runs without a degraded or a recovered one among them do not say how failing calls ended.
-    """
-    failed, calls, degraded, runs, repaired = _totals(hit)
-    past_failed, past_calls, past_degraded, past_runs, _ = _totals(before)
+def _rate(diagnosis: Diagnosis, kind: str) -> wording.VerdictRate:
+    """Return the rate of runs if runs end worse, else of calls: retries may recover all runs."""
+    hit = diagnosis.hit
+    failed, calls, degraded, runs = _totals(hit)
+    past_failed, past_calls, past_degraded, past_runs = _totals(diagnosis.before)
     baseline_bound = wilson_interval(past_degraded, past_runs)[1] if past_runs else 0.0
     is_mostly = 2 * _failed_calls(hit, kind).failed > failed
     by_run = wording.VerdictRate(
@@ -215,14 +213,12 @@ def _rate(hit: Sequence[CountCell], before: Sequence[CountCell], kind: str) -> w
     by_call = wording.VerdictRate(min(failed, calls), calls, baseline, "call", is_mostly=is_mostly)
     if runs >= LEAST_CALLS and wilson_interval(degraded, runs)[0] > baseline_bound:
         return replace(by_run, beside=by_call if calls else None)
-    return replace(by_call, beside=by_run if runs and (degraded or repaired) else None)
+    return replace(by_call, beside=by_run if runs and diagnosis.tells_ends else None)
 
 
 def _totals(cells: Iterable[CountCell]) -> tuple[int, ...]:
-    counts = (
-        (cell.failed, cell.attempts, cell.degraded, cell.runs, cell.repaired) for cell in cells
-    )
-    return tuple(map(sum, zip((0,) * 5, *counts, strict=True)))
+    counts = ((cell.failed, cell.attempts, cell.degraded, cell.runs) for cell in cells)
+    return tuple(map(sum, zip((0,) * 4, *counts, strict=True)))
 
 
 def _failed_calls(cells: Iterable[CountCell], kind: str) -> FailedCalls:

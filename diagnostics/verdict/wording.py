@@ -357,7 +357,7 @@ def _mixed_words(finding: Finding) -> str:
     return f"Looks like {' or '.join(names)}{fit}. Calls {telling} would tell."
 
 
-LIMIT = "Looks like a limit of the provider{of_model}: it refuses our calls (429)."
+LIMIT = "Looks like a limit of the provider{of_model}{place}: it refuses our calls (429)."
 OUTAGE_UNCOMPARED = (
     "Calls to {value} end without an answer; there are too few good calls to another provider to"
     " compare with: it may be the provider, or our network."
