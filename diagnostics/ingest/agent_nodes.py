@@ -5,7 +5,7 @@ The conventions of OpenTelemetry and OpenInference name an agent on its own span
 
 from dataclasses import dataclass, field
 
-from diagnostics.ingest.otlp.conventions import read_call
+from diagnostics.ingest.otlp.conventions import CLASSES, read_call
 from diagnostics.ingest.otlp.drafts import Draft
 from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.span_runs import AgentKey, is_agent_call
@@ -21,7 +21,8 @@ class NamedAgents:
     def note(self, span: Span) -> None:
         key = AgentKey(span.trace_id, span.span_id)
         self._parents[key] = span.parent_id
-        if is_agent_call(span) and (node := read_call(span.attributes, scope=span.scope).node):
+        node = read_call(span.attributes, scope=span.scope).node if is_agent_call(span) else None
+        if node and node not in CLASSES:
             self._nodes[key] = node
 
     def node_of(self, item: Span | Draft) -> str:

@@ -41,6 +41,7 @@ CALLS, AROUND, OTHERS = (OPERATIONS[name] for name in ("calls", "around", "other
 CALL_ENDS = tuple(OPERATIONS["call_ends"])
 OPENED, SILENT = (OPERATIONS[name] for name in ("opened", "silent"))
 NOBODY = OPERATIONS["nobody"]
+CLASSES = frozenset(OPERATIONS["classes"])
 NAMES, NAMED = OPERATIONS["names"], tuple(OPERATIONS["named"])
 OUTPUT_MODES = {"text": "text", "json": "json"}
 NO_REPLY = ProviderReply(None)

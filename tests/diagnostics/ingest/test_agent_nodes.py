@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 STEP = {"gen_ai.operation.name": "agent_step"}
 PLANNER = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "Planner"}
 PHOENIX = {**STEP, "openinference.span.kind": "AGENT", "graph.node.id": "planner"}
+CHAIN = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "RunnableSequence"}
 UNNAMED = {"gen_ai.operation.name": "invoke_agent"}
 WEEKDAY = {"gen_ai.operation.name": "invoke_workflow", "gen_ai.agent.name": "weekday"}
 
@@ -56,6 +57,9 @@ def nested(*attributes: dict[str, Any]) -> bytes:
         ((PLANNER, {"gen_ai.agent.name": "critic"}), "critic"),
         ((PLANNER, {"failsoft.node": "chat"}), "chat"),
         ((UNNAMED, STEP, {}), "chat"),
+        # The class of a framework is no name.
+        ((PLANNER, CHAIN, {}), "planner"),
+        ((CHAIN, STEP, {}), "chat"),
     ],
 )
 def test_a_call_without_a_node_has_that_of_the_innermost_named_agent_around_it(
