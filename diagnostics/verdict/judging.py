@@ -224,11 +224,12 @@ def _diagnose(
     is_all = finding.cause is Cause.MIXED or all(map(finding.touches, all_calls))
     calls_before = [] if is_all else of_cause(before)
     sources = {cell.place.source for cell in of_cause(cells)}
+    of_sources = (cell for cell in cells if cell.place.source in sources)
     if finding.is_new:
         # It is compared with the other calls of its sources.
         earlier = counts.cells(since.at - WEEK, floor(since.at, HOUR))
-        of_sources = [cell for cell in earlier if cell.place.source in sources]
-        calls_before = [cell for cell in of_sources if cell.place.series in touched]
+        series_before = (cell for cell in earlier if cell.place.series in touched)
+        calls_before = [cell for cell in series_before if cell.place.source in sources]
     return Diagnosis(
         finding,
         since=since.at,
@@ -237,9 +238,7 @@ def _diagnose(
         touched=touched,
         hit=of_series(since.at, until) if is_all else of_cause(counts.cells_since(since.at, until)),
         before=calls_before or of_series(since.low - WEEK, since.low),
-        tells_ends=any(
-            cell.place.source in sources and (cell.degraded or cell.repaired) for cell in cells
-        ),
+        tells_ends=any(cell.degraded or cell.repaired for cell in of_sources),
         shifted=finding.cause is Cause.NOT_ENOUGH_DATA and is_shifted(cells, before),
     )
 
