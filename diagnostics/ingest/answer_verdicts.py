@@ -111,6 +111,8 @@ class AnswerVerdicts:
         is_expected = expected is not None
         # Calls of tools are checked without a schema, too.
         is_checked = is_expected or draft.ending is FinishClass.TOOL_CALLS
+        # A log record was checked without the schema that its agent's node has.
+        is_checked &= not (draft.is_of_agent and self._registered_for(draft.node))
         if is_checked and draft.fields.get("source") in self._log_sources:
             return None
         return UncheckedReason.NO_ANSWER if is_expected else UncheckedReason.NO_SCHEMA

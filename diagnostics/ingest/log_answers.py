@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
+from diagnostics.ingest.agent_schemas import schemas_for
 from diagnostics.ingest.answer_verdicts import log_sources
 from diagnostics.ingest.joined_calls import ANSWERED, delete_stored, forget_old_calls, key_of
 from diagnostics.ingest.models import SpanCall, SpanVerdict
@@ -24,7 +25,7 @@ from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.deadlines import try_each_project
 from diagnostics.store.models import Event
-from failsoft.events import PostedEvent, event_name, split_name
+from failsoft.events import ParseErrorType, PostedEvent, event_name, split_name
 
 Row = TypeVar("Row")
 PATIENCE = timedelta(minutes=2)
@@ -32,6 +33,10 @@ SETTLED_AT_ONCE, SETTLE_SECONDS = 500, 20.0
 KEEP_TAKEN = timedelta(days=1)
 # An event; once its span has taken it, the service that reports answers so is left.
 WAITING = Q(content__has_key="name")
+# These hold whatever the schema.
+SCHEMALESS = frozenset(
+    {ParseErrorType.EMPTY_OUTPUT, ParseErrorType.TRUNCATED, ParseErrorType.REFUSAL}
+)
 VERDICT_FIELDS = (
     *("parse_error_type", "validation_errors", "repairs", "raw_output_preview"),
     *("schema", "schema_version"),
@@ -90,18 +95,24 @@ def delete_success(row: SpanCall) -> dict[str, Any] | None:
     return fields
 
 
+def _events_of(project_id: int, rows: Iterable[SpanCall]) -> QuerySet[Event]:
+    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
+    events = Event.objects.filter(project_id=project_id, event_id__in=list(times))
+    return events.filter(occurred_at__gte=min(times.values())) if times else events.none()
+
+
 def unchecked_events(project_id: int, rows: Iterable[SpanCall]) -> frozenset[UUID]:
     """Return the events of these spans whose answer nothing has checked."""
-    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
-    if not times:
-        return frozenset()
-    events = Event.objects.filter(
-        project_id=project_id,
-        event_id__in=list(times),
-        occurred_at__gte=min(times.values()),
-        unchecked__isnull=False,
-    )
+    events = _events_of(project_id, rows).filter(unchecked__isnull=False)
     return frozenset(events.values_list("event_id", flat=True))
+
+
+def nodes_of_spans(project_id: int, drafts: Iterable[Draft]) -> dict[LoggedCall, str]:
+    """Return the node of the span, if stored, of each answer in a log record."""
+    known = known_calls(project_id, map(call_of, drafts))
+    events = _events_of(project_id, filter(None, known.values()))
+    nodes = dict(events.values_list("event_id", "node"))
+    return {call: nodes.get(row.event_id, "") for call, row in known.items() if row}
 
 
 def join_verdicts(project_id: int, drafts: list[Draft]) -> list[Draft]:
@@ -116,24 +127,41 @@ def join_verdicts(project_id: int, drafts: list[Draft]) -> list[Draft]:
     if not rows:
         return drafts
     # Kept empty for a day, so that log records exported again are not counted twice.
-    joined = [_with_verdict(draft, rows.get(call_of(draft))) for draft in drafts]
+    nodes = {draft.node for draft in drafts} | {_node_of(row) for row in rows.values()}
+    registered = set(schemas_for(project_id, nodes))
+    joined = [_with_verdict(draft, rows.get(call_of(draft)), registered) for draft in drafts]
     for row in rows.values():
         row.content = {"source": row.content["source"]}
     SpanVerdict.objects.bulk_update(rows.values(), ["content"])
     return joined
 
 
-def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
+def _node_of(row: SpanVerdict) -> str:
+    return split_name(row.content["name"])[0]
+
+
+def _with_verdict(draft: Draft, row: SpanVerdict | None, registered: set[str]) -> Draft:
     if (
         row is None
         or draft.slot != CALL
         or "parse_error_type" in draft.fields
         or draft.answer.is_known
+        or _is_of_other_schema(draft, row, registered)
     ):
         return draft
     verdict_fields = {name: row.content[name] for name in VERDICT_FIELDS}
     known = {name: value for name, value in verdict_fields.items() if value is not None}
     return replace(draft, fields={**draft.fields, **known})
+
+
+def _is_of_other_schema(draft: Draft, row: SpanVerdict, registered: set[str]) -> bool:
+    """Whether a verdict was made without the node of the agent, one of the two having a schema.
+
+    The text of the answer is not kept, so that nothing can check it again.
+    """
+    nodes = {draft.node, _node_of(row)}
+    is_other = draft.is_of_agent and len(nodes) == 2 and not registered.isdisjoint(nodes)
+    return is_other and row.content["parse_error_type"] not in SCHEMALESS
 
 
 @dataclass(slots=True)

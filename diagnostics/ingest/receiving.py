@@ -22,7 +22,7 @@ from diagnostics.ingest.item_warnings import (
     sentences_of,
 )
 from diagnostics.ingest.joined_calls import join_calls
-from diagnostics.ingest.log_answers import join_verdicts, keep_verdicts
+from diagnostics.ingest.log_answers import call_of, join_verdicts, keep_verdicts, nodes_of_spans
 from diagnostics.ingest.otlp.attributes import OWN_ATTEMPT, OWN_PREFIX, count, count_unknown, short
 from diagnostics.ingest.otlp.drafts import CALL, Draft, make_event
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
@@ -235,9 +235,14 @@ def receive_logs(
     receipt, evaluations = Receipt(), list[AnswerEvaluation]()
     drafts = list(_draft_items(records, draft_log, receipt, evaluations))
     keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
-    judge = _AnswerJudge(project_id, drafts, receipt)
     complete = [item for item in drafts if item.draft.slot != ANSWER]
     answers = [item for item in drafts if item.draft.slot == ANSWER]
+    nodes = nodes_of_spans(project_id, (item.draft for item in answers))
+    answers = [
+        replace(item, draft=replace(item.draft, agent_node=nodes.get(call_of(item.draft), "")))
+        for item in answers
+    ]
+    judge = _AnswerJudge(project_id, [*complete, *answers], receipt)
     with transaction.atomic():
         _store(complete, judge, key, keep_share)
         judged = [(item.draft, *judge.make_event(item)) for item in answers]

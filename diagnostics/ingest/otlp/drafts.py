@@ -93,6 +93,11 @@ class Draft:
         return str(self.fields.get("node") or self.agent_node)
 
     @property
+    def is_of_agent(self) -> bool:
+        """Whether the agent around it names its node, which no log record knows."""
+        return bool(self.agent_node) and not self.fields.get("node")
+
+    @property
     def finish_reason(self) -> str | None:
         return self.fields.get("finish_reason")
 

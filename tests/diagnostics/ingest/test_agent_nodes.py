@@ -7,13 +7,14 @@ import pytest
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
+from diagnostics.ingest.agent_schemas import register_schema
 from diagnostics.ingest.models import AgentSpan
-from diagnostics.ingest.otlp.protobuf import read_spans
-from diagnostics.ingest.receiving import receive_spans
+from diagnostics.ingest.otlp.protobuf import read_logs, read_spans
+from diagnostics.ingest.receiving import receive_logs, receive_spans
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
 from tests.diagnostics.ingest.test_span_runs import SECOND_NS, TOLD, now_ns, settle
-from tests.diagnostics.otlp_bodies import MILLISECOND_NS, span, traces
+from tests.diagnostics.otlp_bodies import MILLISECOND_NS, log_record, logs, span, traces
 
 pytestmark = pytest.mark.django_db
 STEP = {"gen_ai.operation.name": "agent_step"}
@@ -165,3 +166,46 @@ def test_an_agent_without_a_name_has_the_node_of_the_one_around_it(key: ApiKey) 
         receive_spans(key.project_id, read_spans(traces(*batch).SerializeToString()))
     nodes = AgentSpan.objects.order_by("span_id").values_list("node", flat=True)
     assert list(nodes) == ["planner", "planner"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "is_span_first", "expected"),
+    [
+        ("planner", True, ("parse_invalid", "schema_invalid", None)),
+        # The text of a waiting answer is not kept: it cannot be checked again.
+        ("planner", False, ("succeeded", None, "no_answer")),
+        ("chat planner", False, ("succeeded", None, "no_answer")),
+        ("chat", True, ("succeeded", None, "no_schema")),
+        ("chat", False, ("succeeded", None, "no_schema")),
+    ],
+)
+def test_an_answer_in_a_log_record_is_checked_only_against_the_schema_of_its_agent(
+    nodes: str, is_span_first: bool, expected: tuple[str | None, ...], key: ApiKey
+) -> None:
+    for node in nodes.split():
+        register_schema(key.project, node, {"type": "object", "required": ["steps"]}, "1")
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": "{}"}}
+    record = log_record("gen_ai.choice", {}, choice, span_id=f"{2:016x}")
+
+    def post_spans() -> None:
+        receive_spans(key.project_id, read_spans(nested(PLANNER, {})))
+
+    def post_record() -> None:
+        receive_logs(key.project_id, read_logs(logs(record).SerializeToString()))
+
+    order = (post_spans, post_record) if is_span_first else (post_record, post_spans)
+    for post in order:
+        post()
+    event = Event.objects.get()
+    assert event.node == "planner"
+    assert (event.kind, event.parse_error_type, event.unchecked) == expected
+
+
+def test_an_answer_without_anything_to_use_is_a_failure_under_any_node(key: ApiKey) -> None:
+    register_schema(key.project, "planner", {"type": "object"}, "1")
+    choice = {"index": 0, "finish_reason": "length", "message": {"content": '{"a'}}
+    record = log_record("gen_ai.choice", {}, choice, span_id=f"{2:016x}")
+    receive_logs(key.project_id, read_logs(logs(record).SerializeToString()))
+    receive_spans(key.project_id, read_spans(nested(PLANNER, {})))
+    event = Event.objects.get()
+    assert (event.node, event.parse_error_type) == ("planner", "truncated")
