@@ -50,7 +50,7 @@ class Facts(Fact):
     ended_at: datetime | None = None
     rate: StoredRate | None = None
     # What the rate is of, if not of what the title names.
-    counted: str = ""
+    rate_subject: str = ""
     cause: str = ""
     advice: list[Advice] = Field(default_factory=list)
     samples: list[SampleRun] = Field(default_factory=list)
@@ -114,7 +114,7 @@ def headline_of(facts: Facts) -> str:
 
 def brief_of(facts: Facts) -> str:
     """Write the headline with no more of the verdict than whom it is on, and the rate."""
-    title = shorten(facts.counted or facts.title, LONGEST_TITLE)
+    title = shorten(facts.rate_subject or facts.title, LONGEST_TITLE)
     verdict = f"{title}, {facts.rate.part}" if facts.rate else title
     return headline_of(
         facts.model_copy(update={"told": Sentence(verdict, None, ""), "title": title})

@@ -256,7 +256,7 @@ def facts_of(
         severity=transition.severity,
         at=now,
         title=incident.title,
-        counted=_counted_of(incident),
+        rate_subject=_rate_subject(incident),
         told=sentence_of(verdict),
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
@@ -292,7 +292,7 @@ def _in_one_line(value: JSON) -> JSON:
     return value
 
 
-def _counted_of(incident: Incident) -> str:
+def _rate_subject(incident: Incident) -> str:
     """Return what the rate is of, if not of what the title names: what the verdict is on."""
     is_outage = incident.cause == Cause.PROVIDER_OUTAGE
     return "" if is_outage else incident.latest_verdict.get("name") or ""

@@ -5,7 +5,7 @@ The conventions of OpenTelemetry and OpenInference name an agent on its own span
 
 from dataclasses import dataclass, field
 
-from diagnostics.ingest.otlp.conventions import CLASSES, read_call
+from diagnostics.ingest.otlp.conventions import FRAMEWORK_CLASSES, read_call
 from diagnostics.ingest.otlp.drafts import Draft
 from diagnostics.ingest.otlp.telemetry import Span
 from diagnostics.ingest.span_runs import AgentKey, is_agent_call
@@ -22,7 +22,7 @@ class NamedAgents:
         key = AgentKey(span.trace_id, span.span_id)
         self._parents[key] = span.parent_id
         node = read_call(span.attributes, scope=span.scope).node if is_agent_call(span) else None
-        if node and node not in CLASSES:
+        if node and node not in FRAMEWORK_CLASSES:
             self._nodes[key] = node
 
     def node_of(self, item: Span | Draft) -> str:

@@ -21,8 +21,8 @@ from diagnostics.verdict.rates import CellBaseline
 NAMED = 0.85
 """The least probability of a named cause."""
 MOST_NOTHING, SURELY_NOTHING = 1 - NAMED, 0.9
-"""That nothing got worse is at most as probable where something is said, at least where it is
-said to be well."""
+"""The highest probability that nothing got worse where something is said to be worse, and the
+lowest where all is said to be well."""
 WELL = 3.0
 """How much likelier (log) calls must be at their expected rate than hit, to be a comparison."""
 MOST_OURS = 0.05
