@@ -11,7 +11,7 @@ PAGES := $(shell find docs examples -type f) CHANGELOG.md CONTRIBUTING.md SECURI
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install --no-compile --no-input
 ARGS ?=
 WORKERS ?= 3
-BENCH ?= alerts call client executor ingest ladder otlp pages parse queries redact reports rollup rules verdict
+BENCH ?= alerts call client executor ingest ladder pages parse queries redact reports rollup rules verdict
 # What needs neither a browser (but for one journey), a stack, a model nor clients of others.
 SUITE := not faults and not services and not model and not docs and not integrations and not nightly and (not browser or smoke)
 export PYTHONDONTWRITEBYTECODE :=

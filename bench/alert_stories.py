@@ -6,13 +6,13 @@ incident would show. An alarm that comes back within an hour reopens its inciden
 product.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from statistics import median
 from typing import NamedTuple
 
+from bench.database import say
 from diagnostics.alerting.attribution import REOPEN_SECONDS
 from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
@@ -95,8 +95,7 @@ def _write(name: str, ends: Sequence[End]) -> bool:
     minutes = [end.minutes for end in ends if end.minutes is not None]
     over = f"over after {median(minutes):.0f} min, {max(minutes):.0f} at most" if minutes else ""
     others = ", ".join(f"{count} {said}" for said, count in counted.most_common())
-    sys.stdout.write(f"{name:45}{good:4d} of {told}; {'; '.join(filter(None, (over, others)))}\n")
-    sys.stdout.flush()
+    say(f"{name:45}{good:4d} of {told}; {'; '.join(filter(None, (over, others)))}")
     return good >= 0.99 * told
 
 

@@ -15,7 +15,6 @@ import argparse
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import merge
 from statistics import median
 
@@ -24,6 +23,7 @@ from bench.alert_onsets import HELD_OUT, KINDS, print_onsets
 from bench.alert_oracle import alarm_of, first_fire
 from bench.alert_scenarios import DAY, SHAPES, WEEK, Minute, Scenario
 from bench.alert_stories import print_stories
+from bench.database import say
 from diagnostics.analysis.detectors.replay import SERIES_OF_A_PROJECT, CallLog, ProjectDetectors
 
 RATES = (12, 60, 300, 600)
@@ -38,7 +38,6 @@ STORIES = 200
 FEW = 6
 """Series that the simple rules are tried on."""
 LEARNED = 2 * WEEK
-write = partial(print, flush=True)
 
 
 def false_fires(made: Sequence[Scenario]) -> list[int]:
@@ -125,8 +124,8 @@ def print_false_fires(
 ) -> None:
     """Print the fires of new healthy projects over their first days."""
     minutes = days * DAY
-    write(f"fires of {count} new projects of {SERIES_OF_A_PROJECT} healthy series in {days} days")
-    write(f"{'shape':16}{'calls/h':>8}{'built in':>10}{'1st day':>9}{'> 5 %':>10}{'3 in 1 h':>10}")
+    say(f"fires of {count} new projects of {SERIES_OF_A_PROJECT} healthy series in {days} days")
+    say(f"{'shape':16}{'calls/h':>8}{'built in':>10}{'1st day':>9}{'> 5 %':>10}{'3 in 1 h':>10}")
     fires = 0
     for shape in shapes:
         for rate in rates:
@@ -147,14 +146,14 @@ def print_false_fires(
                 sum(naive_fires(one, *rule) for one in some) * SERIES_OF_A_PROJECT // FEW
                 for rule in ((900, 0), (3600, 3))
             )
-            write(f"{shape:16}{rate:8d}{len(ours):10d}{first:9d}{share:10d}{in_a_row:10d}")
-    write(weekly(fires, minutes * count * len(shapes) * len(rates)))
+            say(f"{shape:16}{rate:8d}{len(ours):10d}{first:9d}{share:10d}{in_a_row:10d}")
+    say(weekly(fires, minutes * count * len(shapes) * len(rates)))
 
 
 def print_delays(rates: Sequence[int], seeds: range) -> None:
     """Print how late alarms are, and their ends."""
-    write(f"minutes until it fires, median of {len(seeds)} seeds")
-    write(
+    say(f"minutes until it fires, median of {len(seeds)} seeds")
+    say(
         f"{'calls/h':>8}{'from':>6}{'to':>5}{'series':>8}  oracle    ours   ratio missed"
         "  clears again"
     )
@@ -162,7 +161,7 @@ def print_delays(rates: Sequence[int], seeds: range) -> None:
         for series in (1, SERIES_OF_A_PROJECT):
             for rate in rates:
                 told = delays_of(rate, step, series, seeds)
-                write(f"{rate:8d}{step[0]:6.0%}{step[1]:5.0%}{series:8d}{told.cells()}")
+                say(f"{rate:8d}{step[0]:6.0%}{step[1]:5.0%}{series:8d}{told.cells()}")
 
 
 def main() -> int:

@@ -123,6 +123,19 @@ def start_database(stack: ExitStack) -> None:
     subprocess.run(migrate, cwd=ROOT, check=True)  # noqa: S603 - our own words
 
 
+def take_turns(
+    commands: Mapping[str, Sequence[str]], rounds: int, calls: int, stack: ExitStack
+) -> list[Contender]:
+    """Start contenders, warm each up, and let them make calls by turns."""
+    contenders = [start(name, command, stack) for name, command in commands.items()]
+    for contender in contenders:
+        contender.make(WARM_UP)
+    for _ in range(rounds):
+        for contender in contenders:
+            contender.measure(calls)
+    return contenders
+
+
 def run(*, rounds: int, calls: int, with_peers: bool, with_rows: bool) -> list[str]:
     """Let the contenders take turns, and report."""
     with ExitStack() as stack:
@@ -131,12 +144,8 @@ def run(*, rounds: int, calls: int, with_peers: bool, with_rows: bool) -> list[s
         os.environ["FAILSOFT_LOG_LEVEL"] = "WARNING"
         url = start_server(stack)
         chosen = commands(with_peers=with_peers, with_rows=with_rows)
-        contenders = [start(name, [*command, url], stack) for name, command in chosen.items()]
-        for contender in contenders:
-            contender.make(WARM_UP)
-        for _ in range(rounds):
-            for contender in contenders:
-                contender.measure(calls)
+        asking = {name: [*command, url] for name, command in chosen.items()}
+        contenders = take_turns(asking, rounds, calls, stack)
         lines = table(contenders)
         ours = next(item for item in contenders if item.name == "ours")
         ratio = statistics.median(ours.cpus) / statistics.median(contenders[0].cpus)

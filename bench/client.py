@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean, median
 
-from bench.call import WARM_UP, Contender, python_with, start, start_server
+from bench.call import Contender, python_with, start_server, take_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".local" / "bench" / "client"
@@ -58,14 +58,8 @@ def main() -> None:
     os.environ["PYTHONPATH"] = str(ROOT)
     with ExitStack() as stack:
         python, url = str(python_with(PACKAGES, FOLDER)), start_server(stack)
-        contenders = [
-            start(name, [python, "-P", str(SCRIPT), name, url], stack) for name in CONTENDERS
-        ]
-        for contender in contenders:
-            contender.make(WARM_UP)
-        for _ in range(rounds):
-            for contender in contenders:
-                contender.measure(calls)
+        commands = {name: [python, "-P", str(SCRIPT), name, url] for name in CONTENDERS}
+        contenders = take_turns(commands, rounds, calls, stack)
     sys.stdout.write("\n".join(table(contenders)) + "\n")
 
 

@@ -17,21 +17,22 @@ import secrets
 import statistics
 import subprocess
 import sys
-import time
 import tracemalloc
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from bench.call import python_with
+from bench.database import running_server, say
 from bench.executor_plans import make_plan
-from bench.growth import exponent
-from bench.servers import postgresql, valkey
+from bench.growth import exponent, seconds_of
+from bench.servers import ROOT
 from failsoft.plans.execution import Seams, execute
 from failsoft.plans.validation import validate_payload
+from tests.embedded import running_broker
 
-ROOT = Path(__file__).resolve().parents[1]
 PEERS = Path(__file__).with_name("executor_peers")
 VENV = ROOT / ".local" / "bench" / "executor"
 PACKAGES = (
@@ -58,8 +59,8 @@ class Bench:
 
     def __init__(self, stack: ExitStack) -> None:
         self.python = python_with(PACKAGES, VENV)
-        self.database = stack.enter_context(postgresql())
-        self.broker = stack.enter_context(valkey())
+        self.database = stack.enter_context(running_server())
+        self.broker = stack.enter_context(running_broker())
         self.env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("FAILSOFT_")},
             "DJANGO_SETTINGS_MODULE": "config.settings",
@@ -139,7 +140,7 @@ def measure_round(bench: Bench, quick: bool) -> dict[str, float]:
     rates = {}
     for name, (steps, run) in seconds.items():
         rates[name] = steps / run()
-        print(f"  {name:<20} {rates[name]:10.0f} steps/s", flush=True)  # noqa: T201
+        say(f"  {name:<20} {rates[name]:10.0f} steps/s")
     return rates
 
 
@@ -152,15 +153,6 @@ def ratios(rounds: list[Rates]) -> dict[str, float]:
     }
 
 
-def cpu_seconds(work: Callable[[], object], rounds: int = 5) -> float:
-    taken = []
-    for _ in range(rounds):
-        begun = time.process_time()
-        work()
-        taken.append(time.process_time() - begun)
-    return min(taken)
-
-
 def pure_growth(shape: str, sizes: list[int]) -> Iterator[str]:
     """Say what validating and executing a plan costs at several sizes."""
     seams = Seams(lambda name, args, context: args)
@@ -169,18 +161,11 @@ def pure_growth(shape: str, sizes: list[int]) -> Iterator[str]:
         ("validation", validate_payload),
         ("pure execution", lambda plan: execute(plan, seams)),
     ):
-        seconds = [
-            cpu_seconds(lambda work=work, plan=plan: work(plan))  # type: ignore[misc]
-            for plan in plans.values()
-        ]
-        shown = ", ".join(
-            f"{taken / size * 1e6:.1f}" for size, taken in zip(sizes, seconds, strict=True)
-        )
-        grows = exponent(sizes, seconds)
+        seconds = [seconds_of(partial(work, plan), 5) for plan in plans.values()]
+        shown, grows = _each(sizes, seconds), exponent(sizes, seconds)
         yield f"{name}, {shape}: {shown} us/step at {sizes}; exponent {grows:.2f}"
-    memory = [_bytes_of(plan) / size for size, plan in plans.items()]
-    shown = ", ".join(f"{size:.0f}" for size in memory)
-    yield f"pure execution, {shape}: {shown} bytes/step at {sizes}"
+    memory = ", ".join(f"{_bytes_of(plan) / size:.0f}" for size, plan in plans.items())
+    yield f"pure execution, {shape}: {memory} bytes/step at {sizes}"
 
 
 def inline_growth(bench: Bench, shape: str, sizes: list[int]) -> str:
@@ -188,14 +173,17 @@ def inline_growth(bench: Bench, shape: str, sizes: list[int]) -> str:
     words = ("inline", "noop", shape)
     seconds = [bench.ours(*words, str(size), of="cpu_seconds") for size in sizes]
     kept = [bench.ours("memory", shape, str(size), of="bytes") for size in sizes]
-    times = zip(sizes, seconds, strict=True)
-    shown = ", ".join(f"{taken / size * 1e6:.1f}" for size, taken in times)
     memory = ", ".join(f"{size:.0f}" for size in kept)
-    grows = exponent(sizes, seconds)
     return (
-        f"inline runner, {shape}: {shown} us of CPU/step at {sizes};"
-        f" exponent {grows:.2f}; {memory} bytes/step"
+        f"inline runner, {shape}: {_each(sizes, seconds)} us of CPU/step at {sizes};"
+        f" exponent {exponent(sizes, seconds):.2f}; {memory} bytes/step"
     )
+
+
+def _each(sizes: Sequence[int], seconds: Sequence[float]) -> str:
+    """Write the microseconds of a step at each size."""
+    times = zip(sizes, seconds, strict=True)
+    return ", ".join(f"{taken / size * 1e6:.1f}" for size, taken in times)
 
 
 def _bytes_of(plan: object) -> int:
@@ -215,19 +203,19 @@ def main() -> None:
     sizes = [100, 1_000, 10_000]
     for shape in ("chain", "layers", "wide"):
         for line in pure_growth(shape, sizes):
-            print(line, flush=True)  # noqa: T201 - a command
+            say(line)
     with ExitStack() as stack:
         bench = Bench(stack)
         rounds: list[Mapping[str, float]] = []
         for number in range(1 if options.quick else options.rounds):
-            print(f"round {number + 1}", flush=True)  # noqa: T201
+            say(f"round {number + 1}")
             rounds.append(measure_round(bench, options.quick))
         sizes = sizes[:2] if options.quick else sizes
         for shape in ("chain", "layers", "wide"):
-            print(inline_growth(bench, shape, sizes), flush=True)  # noqa: T201
+            say(inline_growth(bench, shape, sizes))
     for name, ratio in ratios(rounds).items():
         goal = f"   (goal {GOALS[name]:g})" if name in GOALS else ""
-        print(f"{name:<28} {ratio:8.2f}{goal}")  # noqa: T201
+        say(f"{name:<28} {ratio:8.2f}{goal}")
 
 
 if __name__ == "__main__":

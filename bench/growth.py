@@ -13,14 +13,18 @@ def seconds_of(
     clock: Callable[[], float] = time.process_time,
 ) -> float:
     """Return the median seconds of a call, CPU time by default; the first call does not count."""
-    taken = []
     work()
-    for _ in range(rounds):
-        begun = clock()
-        for _ in range(batch):
-            work()
-        taken.append((clock() - begun) / batch)
-    return median(taken)
+    return median(timed(work, clock, batch) for _ in range(rounds))
+
+
+def timed(
+    work: Callable[[], object], clock: Callable[[], float] = time.process_time, batch: int = 1
+) -> float:
+    """Return the seconds of a call, CPU time by default."""
+    begun = clock()
+    for _ in range(batch):
+        work()
+    return (clock() - begun) / batch
 
 
 def exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:

@@ -7,20 +7,17 @@ count once (PSS). Goals: 3 % of a core and 800 MiB.
 
 import argparse
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import servers
+from bench.database import say
 from bench.ingest.measuring import TICKS
-from bench.pages.serving import free_port
+from bench.servers import free_port, start
 from config.local.guard import PARENT, processes
-from config.local.parts import answers_http
+from tests.embedded import throw_away_folder
 
 START_SECONDS = 300
 SETTLE_SECONDS = 60
@@ -71,29 +68,22 @@ def _name(words: list[str]) -> str:
     return " ".join([Path(known[0]).name, *known[1:6]])[:60]
 
 
-@contextmanager
-def running_stack(port: int) -> Iterator[int]:
-    """A local stack that is ready; gives the id of its process."""
+def start_stack(port: int, stack: ExitStack) -> int:
+    """Start a local stack; return the id of its process when it is ready."""
     words = ["--no-model", "--no-demo", "--port", str(port)]
-    with servers.folder() as data, (data / "log").open("wb") as log:
-        command = [sys.executable, "-m", "config.local", *words]
-        # By `--data`, later starts of the checkout would use this folder too.
-        own = {**os.environ, "FAILSOFT_DATA_DIR": str(data / "d")}
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=own)  # noqa: S603 - our own words
-        try:
-            ready = f"http://127.0.0.1:{port}/readyz"
-            servers.await_ready(lambda: answers_http(ready), START_SECONDS)
-            yield process.pid
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
+    command = [sys.executable, "-m", "config.local", *words]
+    # By `--data`, later starts of the checkout would use this folder too.
+    data = stack.enter_context(throw_away_folder()) / "d"
+    own = {**os.environ, "FAILSOFT_DATA_DIR": str(data)}
+    return start(command, own, f"http://127.0.0.1:{port}/readyz", stack, START_SECONDS)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10)
     seconds = parser.parse_args().minutes * 60
-    with running_stack(free_port()) as root:
+    with ExitStack() as stack:
+        root = start_stack(free_port(), stack)
         time.sleep(SETTLE_SECONDS)
         before, begin = usage_of(root), time.monotonic()
         time.sleep(seconds)
@@ -104,9 +94,10 @@ def main() -> None:
     ]
     rows.sort(key=lambda row: -row[0])
     total = sum(share for share, _ in rows), sum(usage.memory for _, usage in rows)
-    lines = [f"{share:6.2f} %  {usage.memory:6.1f} MiB  {usage.name}" for share, usage in rows]
-    lines.append("{:6.2f} %  {:6.1f} MiB  all; goals 3 % and 800 MiB".format(*total))
-    sys.stdout.write("\n".join(lines) + f"\nover {passed / 60:.0f} minutes\n")
+    for share, usage in rows:
+        say(f"{share:6.2f} %  {usage.memory:6.1f} MiB  {usage.name}")
+    say("{:6.2f} %  {:6.1f} MiB  all; goals 3 % and 800 MiB".format(*total))
+    say(f"over {passed / 60:.0f} minutes")
 
 
 if __name__ == "__main__":

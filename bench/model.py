@@ -11,12 +11,11 @@ plan that is wise. Intervals are 95 % Wilson (S1-50, S1-59, S1-62).
 import argparse
 import os
 import secrets
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +23,7 @@ from agents.llm.openai import OpenAIProvider
 from agents.llm.provider import CompletionProvider, CompletionRequest, ProviderError
 from agents.llm.transport import call
 from bench.database import say
-from bench.pages.serving import free_port
-from config.local.parts import answers_http
+from bench.servers import free_port, start
 from diagnostics.analysis.statistics import wilson_interval
 from failsoft.retry.answer_schemas import narrow_schema
 from failsoft.retry.answers import PlannerSchema, Understood, interpret
@@ -89,41 +87,37 @@ class Planner:
         self.tokens = 0
         self.failures: list[str] = []
 
-    def first_attempt(self) -> PlannedAttempt:
-        """How a ladder begins."""
-        return next(attempts(self.policy))
-
     def climb(self, goal: str) -> Climb:
         """Climb one ladder to its end."""
-        request = Request(PlannerSchema.PLAN, goal, self.tools)
         self.tokens, self.failures = 0, []
         begun = time.monotonic()
         ladder = attempts(self.policy)
         attempt = next(ladder)
         while True:
             try:
-                attempt = ladder.send(self._settle(request, attempt))
+                attempt = ladder.send(self._settle(goal, attempt))
             except StopIteration as stop:
                 seconds = time.monotonic() - begun
                 return Climb(stop.value, tuple(self.failures), seconds, self.tokens)
 
-    def _settle(self, request: Request, attempt: PlannedAttempt) -> Result:
+    def request_of(self, goal: str, attempt: PlannedAttempt) -> CompletionRequest:
+        """Return what a ladder sends in an attempt."""
+        request = Request(PlannerSchema.PLAN, goal, self.tools)
         prompt = build_prompt(request, attempt)
-        tools = tools_for(request, attempt)
-        reply = call(
-            self.provider,
-            CompletionRequest(
-                model=self.model,
-                system=prompt.system,
-                user=prompt.user,
-                output_mode=attempt.output_mode,
-                max_output_tokens=attempt.max_output_tokens,
-                temperature=attempt.temperature,
-                timeout_seconds=attempt.timeout_seconds,
-                schema_name=PlannerSchema.PLAN.value,
-                json_schema=narrow_schema(PlannerSchema.PLAN, tools),
-            ),
+        return CompletionRequest(
+            model=self.model,
+            system=prompt.system,
+            user=prompt.user,
+            output_mode=attempt.output_mode,
+            max_output_tokens=attempt.max_output_tokens,
+            temperature=attempt.temperature,
+            timeout_seconds=attempt.timeout_seconds,
+            schema_name=PlannerSchema.PLAN.value,
+            json_schema=narrow_schema(PlannerSchema.PLAN, tools_for(request, attempt)),
         )
+
+    def _settle(self, goal: str, attempt: PlannedAttempt) -> Result:
+        reply = call(self.provider, self.request_of(goal, attempt))
         if reply.completion is None:
             return self._lose(reply.error)
         answer = reply.completion
@@ -172,28 +166,13 @@ def summarise(climbs: Sequence[Climb]) -> list[str]:
 @contextmanager
 def embedded_model() -> Iterator[tuple[str, str]]:
     """Serve the embedded model for the run; gives its address and key."""
-    port = free_port()
-    key = secrets.token_hex(16)
-    process = subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", "config.local.model", "--port", str(port)],
-        env={**os.environ, "FAILSOFT_MODEL_KEY": key},
-        stderr=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        _await(process, f"http://127.0.0.1:{port}/health")
-        yield f"http://127.0.0.1:{port}/v1", key
-    finally:
-        process.terminate()
-        process.wait(timeout=10)
-
-
-def _await(process: "subprocess.Popen[bytes]", address: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not answers_http(address):
-        if time.monotonic() > deadline or process.poll() is not None:
-            raise SystemExit("the model's server did not start")
-        time.sleep(0.2)
+    port, key = free_port(), secrets.token_hex(16)
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "config.local.model", "--port", str(port)]
+    env = {**os.environ, "FAILSOFT_MODEL_KEY": key}
+    with ExitStack() as stack:
+        start(command, env, f"{address}/health", stack, START_SECONDS)
+        yield f"{address}/v1", key
 
 
 def run(planner: Planner, goals: Sequence[str], *, verbose: bool) -> list[str]:
@@ -220,18 +199,11 @@ def main() -> None:
     options = parser.parse_args()
     goals = GOALS.read_text(encoding="utf-8").splitlines()[: options.goals]
     say(f"{options.model}, {len(goals)} goals, max_retries {options.retries}")
-    if options.url:
-        report = run(_planner(options, options.url, os.environ.get("MODEL_KEY")), goals,
-                     verbose=options.verbose)  # fmt: skip
-    else:
-        with embedded_model() as (url, key):
-            report = run(_planner(options, url, key), goals, verbose=options.verbose)
-    for line in report:
-        say(line)
-
-
-def _planner(options: argparse.Namespace, url: str, key: str | None) -> Planner:
-    return Planner(OpenAIProvider(url, key), options.model, options.retries)
+    given = nullcontext((options.url, os.environ.get("MODEL_KEY")))
+    with given if options.url else embedded_model() as (url, key):
+        planner = Planner(OpenAIProvider(url, key), options.model, options.retries)
+        for line in run(planner, goals, verbose=options.verbose):
+            say(line)
 
 
 if __name__ == "__main__":

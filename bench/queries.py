@@ -14,12 +14,13 @@ and the largest size; the floor is one look into an index, in the same run.
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from time import perf_counter
 
 from bench.database import running_database, say
 from bench.filling.loading import fill
-from bench.growth import exponent
+from bench.growth import exponent, timed
 from bench.query_answers import answers
-from bench.query_costs import Cost, cost_of, timed
+from bench.query_costs import Cost, cost_of
 from bench.query_upkeep import upkeep
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -50,7 +51,7 @@ def measure(size: int, folder: Path | None) -> Mapping[str, Cost]:
     """Fill a server of its own and give the cost of each answer."""
     with running_database(folder) as url:
         project = Project.objects.create(slug="bench", name="Bench")
-        seconds = timed(lambda: fill(project.pk, size, url))
+        seconds = timed(lambda: fill(project.pk, size, url), perf_counter)
         say(f"{size:,} events written and counted in {seconds:.0f} s")
         now = clock.now()
         found = {name: cost_of(ask) for name, ask in answers(project.pk, now).items()}

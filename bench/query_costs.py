@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from bench.database import server_cpu_seconds
+from bench.growth import timed
 
 ROUNDS = 40
 SECONDS = 10
@@ -53,15 +54,8 @@ def cost_of(ask: Answer, rounds: int = ROUNDS) -> Cost:
     return Cost(1000 * sql[place], 1000 * whole[place], 1000 * cpu / len(taken))
 
 
-def timed(work: Answer) -> float:
-    """Give the seconds that something takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
-
-
 def _clocked(ask: Answer) -> tuple[float, float]:
     clocked = _Clocked()
     with connection.execute_wrapper(clocked):
-        whole = timed(ask)
+        whole = timed(ask, time.perf_counter)
     return clocked.seconds, whole

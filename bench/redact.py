@@ -14,10 +14,11 @@ import statistics
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 
 from bench.database import say
-from bench.growth import exponent, seconds_of
+from bench.growth import exponent, seconds_of, timed
 from bench.redaction.documents import Document, kept_share, recall
 from bench.redaction.sets import first_run, make_set
 from bench.redaction.templates import FOLDER, WORDS, fill
@@ -53,11 +54,11 @@ def print_costs(redactor: Redactor, rounds: int) -> None:
         ("KB with a token", clean[:480] + f" {token} " + clean[:470], 25),
         ("KB with a password", clean[:490] + f" {pair} " + clean[:490], 25),
     ):
-        cost = seconds_of(lambda text=text: redactor.redact(text), rounds, 200)  # type: ignore[misc]
+        cost = seconds_of(partial(redactor.redact, text), rounds, 200)
         say(f"{name:24} {cost * 1e6:8.1f} us   goal {goal}")
     print_growth(redactor, rounds)
     worst = max(
-        (seconds_of(lambda text=text: redactor.redact(text), 3), unit)  # type: ignore[misc]
+        (seconds_of(partial(redactor.redact, text), 3), unit)
         for unit in COSTS["hostile"]
         for text in [(unit * HOSTILE_CHARACTERS)[:HOSTILE_CHARACTERS]]
     )
@@ -90,11 +91,8 @@ def ratios_to(
     taken: dict[str, list[float]] = {name: [] for name in texts}
     for _ in range(rounds):
         for name, text in texts.items():
-            begun = time.process_time()
-            for _ in range(batch if name else max(batch, 20)):
-                redactor.redact(text)
-            each = (time.process_time() - begun) / (batch if name else max(batch, 20))
-            taken[name].append(each)
+            repeats = batch if name else max(batch, 20)
+            taken[name].append(timed(partial(redactor.redact, text), batch=repeats))
     middle = {name: statistics.median(seconds) for name, seconds in taken.items()}
     return {name: middle[name] / middle[""] for name in others}
 
@@ -105,7 +103,7 @@ def print_growth(redactor: Redactor, rounds: int) -> None:
     costs = []
     for size in sizes:
         text = clean_text(size)
-        costs.append(seconds_of(lambda text=text: redactor.redact(text), rounds, 10))  # type: ignore[misc]
+        costs.append(seconds_of(partial(redactor.redact, text), rounds, 10))
     shown = ", ".join(
         f"{size // 1000} KB {cost * 1e6:.1f} us" for size, cost in zip(sizes, costs, strict=True)
     )

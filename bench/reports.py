@@ -11,15 +11,14 @@ CPU seconds of this process; the growth of the cost is printed as an exponent.
 import argparse
 import json
 import logging
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from datetime import time as wall_time
 from functools import partial
 from typing import Any
 
 from bench.database import running_database, say
-from bench.growth import exponent
+from bench.growth import exponent, timed
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.outbound.mail import compose
@@ -44,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     logging.getLogger("diagnostics").setLevel(logging.WARNING)
     # Templates are compiled once a process.
     make_copies(1)
-    copies = [_cpu(partial(make_copies, size)) for size in sizes]
-    plain = _cpu(partial(make_plainly, PLAIN_RECIPIENTS)) / PLAIN_RECIPIENTS
+    copies = [timed(partial(make_copies, size)) for size in sizes]
+    plain = timed(partial(make_plainly, PLAIN_RECIPIENTS)) / PLAIN_RECIPIENTS
     with running_database():
         everything = [from_rows(size) for size in sizes]
     at = sizes.index(min(sizes, key=lambda size: abs(size - GOAL_RECIPIENTS)))
@@ -79,7 +78,7 @@ def make_copies(number: int) -> int:
 
 
 def make_plainly(number: int) -> int:
-    """Word, render, inline and encode the report anew for every reader."""
+    """Word, render, inline and encode the report again for every reader."""
     now, document, total = datetime.now(UTC), make_document(MODELS), 0
     for reader in _readers(number):
         letter = Letter(document)
@@ -103,7 +102,7 @@ def from_rows(number: int) -> float:
         while claimed := claim(clock.now()):
             assert len(list(prepare(claimed, rendered))) == len(claimed)  # noqa: S101
 
-    return _cpu(work)
+    return timed(work)
 
 
 def _readers(number: int) -> list[Subscription]:
@@ -121,12 +120,6 @@ def _readers(number: int) -> list[Subscription]:
         )
         for place in range(number)
     ]
-
-
-def _cpu(work: Callable[[], Any]) -> float:
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:

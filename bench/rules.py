@@ -24,6 +24,7 @@ from django.db import connection
 from agents.demo.loading import load
 from bench.database import running_database, say, server_cpu_seconds
 from bench.filling.loading import fill as fill_events
+from bench.growth import timed
 from config.gc_tuning import freeze_loaded_objects
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -83,19 +84,13 @@ def add_rules(project: Project, number: int) -> None:
     )
 
 
-def timed(rounds: int, *works: Callable[[], object]) -> list[float]:
+def in_turns(rounds: int, *works: Callable[[], object]) -> list[float]:
     """Give the medians of some rounds in milliseconds, after one that does not count.
 
     By turns, so that a machine that is busy now and then is so to all of them.
     """
-    found: list[list[float]] = [[] for _ in works]
-    for turn in range(rounds + 1):
-        for work, times in zip(works, found, strict=True):
-            begun = perf_counter()
-            work()
-            if turn:
-                times.append((perf_counter() - begun) * 1000)
-    return list(map(median, found))
+    taken = [[1000 * timed(work, perf_counter) for work in works] for _ in range(rounds + 1)]
+    return list(map(median, zip(*taken[1:], strict=True)))
 
 
 def main() -> int:
@@ -120,7 +115,7 @@ def main() -> int:
                 judge_series(project.pk, slot)
                 return evaluate_slices(project.pk, rules, slot, results_of(project.pk, slot))  # noqa: B023
 
-            floor_ms, look_ms = timed(rounds, query, look)
+            floor_ms, look_ms = in_turns(rounds, query, look)
             say(
                 f"{number:6d}{floor_ms:10.1f}{look_ms:10.1f}{floor_ms * number:10.0f}"
                 f"{look_ms / floor_ms:8.2f}"

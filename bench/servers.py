@@ -1,66 +1,63 @@
-"""Servers for benchmarks: embedded, durable as in production, gone at the end."""
+"""Servers of benchmarks, each a process group of its own that ends with the benchmark."""
 
-import shutil
+import os
 import signal
+import socket
 import subprocess
-import tempfile
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
-from config.local import broker, postgres
+from config.local.parts import answers_http
 
-READY_SECONDS = 30
-
-
-@contextmanager
-def folder() -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix="failsoft-bench-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+ROOT = Path(__file__).resolve().parents[1]
+# Limits are asked for as always, and never reached.
+NO_LIMITS = {
+    "FAILSOFT_KEY_EVENTS_PER_SECOND": "1000000",
+    "FAILSOFT_KEY_BURST_EVENTS": "100000000",
+    "FAILSOFT_SPIKE_EVENTS_PER_MINUTE": "1000000000",
+}
 
 
-@contextmanager
-def postgresql() -> Iterator[str]:
-    with folder() as path:
-        sockets = path / "s"
-        sockets.mkdir(mode=0o700)
-        postgres.initialise(path / "pg")
-        command = postgres.server_command(path / "pg", sockets)
-        with _running(command, path / "log", signal.SIGQUIT):
-            await_ready(lambda: postgres.ensure_database(sockets))
-            yield postgres.database_url(sockets)
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
-@contextmanager
-def valkey() -> Iterator[str]:
-    with folder() as path:
-        socket = path / "b.sock"
-        command = broker.server_command(path, socket)
-        with _running(command, path / "log", signal.SIGTERM):
-            await_ready(lambda: broker.answers(socket))
-            yield broker.broker_url(socket)
+def start_web(port: int, words: list[str], stack: ExitStack) -> int:
+    """Start a web server of ours or like it; return its process group."""
+    env = {**os.environ, **NO_LIMITS, "FAILSOFT_DATABASE_POOL_SIZE": "8"}
+    return start([sys.executable, *words], env, f"http://127.0.0.1:{port}/healthz", stack)
 
 
-@contextmanager
-def _running(command: list[str], log: Path, end: signal.Signals) -> Iterator[None]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(  # noqa: S603 - our own words
-            command, stdout=output, stderr=output, cwd="/", start_new_session=True
-        )
-    try:
-        yield
-    finally:
-        process.send_signal(end)
-        process.wait(timeout=20)
-
-
-def await_ready(is_ready: Callable[[], bool], seconds: float = READY_SECONDS) -> None:
+def start(
+    command: list[str], env: Mapping[str, str], address: str, stack: ExitStack, seconds: float = 60
+) -> int:
+    """Start a server and wait until an address answers; return its process group."""
+    process = subprocess.Popen(  # noqa: S603 - our own words
+        command,
+        cwd=ROOT,
+        env=env,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    stack.callback(_end, process)
     deadline = time.monotonic() + seconds
-    while not is_ready():
-        if time.monotonic() > deadline:
-            raise TimeoutError("a server did not start")
-        time.sleep(0.05)
+    while not answers_http(address):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{command[:3]} did not start")
+        time.sleep(0.2)
+    return process.pid
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

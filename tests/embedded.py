@@ -75,15 +75,18 @@ def running_postgres() -> Iterator[str]:
     """A fresh server without durability, an empty database and a migrated one; gives its URL."""
     with throw_away_folder() as folder:
         shutil.copytree(_migrated_cluster(), folder / "pg")
-        with _serving(folder, signal.SIGQUIT) as url:
+        with serving(folder / "pg", folder, signal.SIGQUIT) as url:
             yield url
 
 
 @contextmanager
-def _serving(folder: Path, end: signal.Signals) -> Iterator[str]:
+def serving(
+    cluster: Path, folder: Path, end: signal.Signals, options: dict[str, str] = OPTIONS
+) -> Iterator[str]:
+    """Serve a cluster, with its socket and its log in a short folder; gives its URL."""
     sockets = folder / "s"
     sockets.mkdir(mode=0o700)
-    command = postgres.server_command(folder / "pg", sockets, OPTIONS)
+    command = postgres.server_command(cluster, sockets, options)
     with running(command, sockets / ".s.PGSQL.5432", folder / "log", end):
         # Every connection resets and rolls back; "failsoft" itself stays empty.
         _await_database(sockets)
@@ -102,7 +105,7 @@ def _migrated_cluster() -> Path:
         if not cluster.exists():
             with throw_away_folder() as folder:
                 postgres.initialise(folder / "pg")
-                with _serving(folder, signal.SIGINT) as url:
+                with serving(folder / "pg", folder, signal.SIGINT) as url:
                     postgres.create_database(folder / "s", MIGRATED)
                     _migrate(url.replace("/failsoft?", f"/{MIGRATED}?"))
                 (folder / "pg").rename(cluster)

@@ -25,7 +25,7 @@ from typing import Any
 from django.core.management import call_command
 
 from bench.ingest.contenders import Contenders
-from bench.ingest.servers import NO_LIMITS
+from bench.servers import NO_LIMITS
 from tests import embedded
 
 SIZES = (1, 10, 100, 1000)

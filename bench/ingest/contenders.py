@@ -1,18 +1,18 @@
 """Whoever takes part, behind one way of asking what an event costs."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from django.db import connection
 
 from bench.ingest.in_process import InProcess
 from bench.ingest.measuring import cost_of, get_all, parent_of, post_all
 from bench.ingest.peers import SENTRY_KEY, start_bugsink, start_phoenix, to_envelope, to_spans
-from bench.ingest.servers import start_web, wsgi_words
 from bench.ingest.workload import Workload, to_body
+from bench.servers import start_web
 from config.local.parts import web_arguments
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.projects import ensure_default_project, issue_key
@@ -20,6 +20,14 @@ from diagnostics.store.partitions import ensure_partitions
 
 MICRO = 1e6
 BUGSINK_EVENTS = 50
+
+
+def plain_arguments(port: int) -> list[str]:
+    """Return what Python executes to serve WSGI with granian, one process, four threads."""
+    words = ["-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1"]
+    words += ["--port", str(port), "--workers", "1", "--blocking-threads", "4"]
+    words += ["--no-access-log", "--log-level", "warning"]
+    return [*words, "bench.ingest.plain_wsgi:application"]
 
 
 class Contenders:
@@ -37,11 +45,7 @@ class Contenders:
         self._database = parent_of(connection.connection.info.backend_pid)
         self._groups = {
             "ours": start_web(ports["ours"], web_arguments(ports["ours"]), stack),
-            "plain": start_web(
-                ports["plain"],
-                wsgi_words(ports["plain"], "bench.ingest.plain_wsgi:application"),
-                stack,
-            ),
+            "plain": start_web(ports["plain"], plain_arguments(ports["plain"]), stack),
         }
         self._in_process = InProcess(os.environ["DATABASE_URL"], project.pk)
         self._has_peers = has_peers
@@ -65,21 +69,14 @@ class Contenders:
         if pack:
             bodies = [pack(body) for body in bodies]
             headers["Content-Encoding"] = "gzip"
-
-        def work() -> None:
-            post_all(self._ports[name], "/api/v1/events", bodies, headers)
-
-        cpu, _ = cost_of(work, [self._groups[name], self._database], waits=False)
+        work = partial(post_all, self._ports[name], "/api/v1/events", bodies, headers)
+        cpu = cost_of(work, [self._groups[name], self._database])
         return cpu / (size * count) * MICRO
 
     def ask(self, name: str, path: str, count: int) -> float:
         """Ask for a page again and again; CPU us of each answer, PostgreSQL included."""
-
-        def work() -> None:
-            get_all(self._ports[name], path, count)
-
-        cpu, _ = cost_of(work, [self._groups[name], self._database], waits=False)
-        return cpu / count * MICRO
+        work = partial(get_all, self._ports[name], path, count)
+        return cost_of(work, [self._groups[name], self._database]) / count * MICRO
 
     def in_process(self, size: int, count: int) -> tuple[float, float, float]:
         """Store batches in this process, and COPY the same rows; CPU us per event.
@@ -104,25 +101,21 @@ class Contenders:
     def _phoenix(self, size: int, count: int) -> float:
         bodies = [to_spans(self._workload.batch(size)) for _ in range(count)]
         headers = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
-
-        def work() -> None:
-            post_all(self._ports["phoenix"], "/v1/traces", bodies, headers)
-
-        # It answers first and stores later.
-        cpu, _ = cost_of(work, [self._groups["phoenix"]], waits=True)
-        return cpu / (size * count) * MICRO
+        return self._post_to_peer("phoenix", "/v1/traces", bodies, headers) / (size * count)
 
     def _bugsink(self, count: int) -> float:
         bodies = [to_envelope(event) for event in self._workload.batch(count)]
-        headers: dict[str, Any] = {
+        headers = {
             "Content-Type": "application/x-sentry-envelope",
             "Content-Encoding": "gzip",
             "X-Sentry-Auth": f"Sentry sentry_version=7, sentry_key={SENTRY_KEY}",
         }
         path = f"/api/{self._bugsink_project}/envelope/"
+        return self._post_to_peer("bugsink", path, bodies, headers) / count
 
-        def work() -> None:
-            post_all(self._ports["bugsink"], path, bodies, headers)
-
-        cpu, _ = cost_of(work, [self._groups["bugsink"]], waits=True)
-        return cpu / count * MICRO
+    def _post_to_peer(
+        self, name: str, path: str, bodies: Sequence[bytes], headers: dict[str, str]
+    ) -> float:
+        """Post bodies; CPU us of the peer, which answers first and stores later."""
+        work = partial(post_all, self._ports[name], path, bodies, headers)
+        return cost_of(work, [self._groups[name]], waits=True) * MICRO

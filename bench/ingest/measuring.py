@@ -52,13 +52,11 @@ def when_quiet(groups: Sequence[int]) -> float:
     return before
 
 
-def cost_of(work: Callable[[], None], groups: Sequence[int], waits: bool) -> tuple[float, float]:
-    """Give the CPU and the wall seconds of some work of other processes."""
-    before, begun = cpu_seconds(groups), time.perf_counter()
+def cost_of(work: Callable[[], None], groups: Sequence[int], *, waits: bool = False) -> float:
+    """Give the CPU seconds of some work of other processes."""
+    before = cpu_seconds(groups)
     work()
-    wall = time.perf_counter() - begun
-    after = when_quiet(groups) if waits else cpu_seconds(groups)
-    return after - before, wall
+    return (when_quiet(groups) if waits else cpu_seconds(groups)) - before
 
 
 def post_all(port: int, path: str, bodies: Iterable[bytes], headers: dict[str, str]) -> None:

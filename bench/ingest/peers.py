@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bench.call import python_with
-from bench.ingest.servers import ROOT, start
+from bench.servers import ROOT, start
 
 HOME = ROOT / ".local" / "bench"
 PHOENIX, BUGSINK = "arize-phoenix", "bugsink"
@@ -53,7 +53,7 @@ def start_phoenix(port: int, folder: Path, stack: ExitStack) -> int:
         "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
     }
     program = install(PHOENIX) / "phoenix"
-    return start([str(program), "serve"], env, port, "/healthz", stack)
+    return start([str(program), "serve"], env, f"http://127.0.0.1:{port}/healthz", stack)
 
 
 def start_bugsink(port: int, folder: Path, stack: ExitStack) -> tuple[int, str]:
@@ -72,7 +72,7 @@ def start_bugsink(port: int, folder: Path, stack: ExitStack) -> tuple[int, str]:
     project = manage_bugsink(folder, "shell", "-c", SET_UP_BUGSINK).split()[-1]
     words = ["--workers=1", "--threads=4", f"--bind=127.0.0.1:{port}"]
     command = [str(programs / "gunicorn"), *words, "bugsink.wsgi:application"]
-    return start(command, env, port, "/health/ready", stack), project
+    return start(command, env, f"http://127.0.0.1:{port}/health/ready", stack), project
 
 
 def manage_bugsink(folder: Path, *words: str) -> str:

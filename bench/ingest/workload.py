@@ -8,22 +8,10 @@ from typing import Any
 
 from failsoft.identifiers import uuid7
 
-WORDS = [
-    "the",
-    "plan",
-    "has",
-    "a",
-    "step",
-    "that",
-    "calls",
-    "a",
-    "tool",
-    "with",
-    "two",
-    "arguments",
-    "and",
-    "waits",
-]
+WORDS = (
+    *("the", "plan", "has", "a", "step", "that", "calls"),
+    *("a", "tool", "with", "two", "arguments", "and", "waits"),
+)
 PREVIEW_CHARACTERS = 600
 MODELS = ("claude-haiku-4", "gpt-5-mini", "llama-4-8b")
 
@@ -31,10 +19,10 @@ MODELS = ("claude-haiku-4", "gpt-5-mini", "llama-4-8b")
 class Workload:
     """Fresh events for ever, the same for the same seed."""
 
-    def __init__(self, seed: int = 1, start: datetime | None = None) -> None:
-        """Begin at `start`, an hour ago unless told."""
+    def __init__(self, seed: int = 1) -> None:
+        """Begin an hour ago."""
         self._chance = Random(seed)  # noqa: S311 - no secret
-        self._at = start or datetime.now(UTC) - timedelta(hours=1)
+        self._at = datetime.now(UTC) - timedelta(hours=1)
 
     def batch(self, size: int) -> list[dict[str, Any]]:
         """Give the next events."""

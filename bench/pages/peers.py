@@ -31,7 +31,8 @@ from bench.ingest.measuring import post_all, when_quiet
 from bench.ingest.workload import Workload
 from bench.pages.__main__ import filling_of
 from bench.pages.copying import copy_bugsink, copy_phoenix
-from bench.pages.serving import Served, free_port, serving
+from bench.pages.serving import Served, serving
+from bench.servers import free_port
 
 SENT = 500
 DAYS = timedelta(days=30)

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from bench.database import running_database
-from bench.ingest.servers import start_web
+from bench.servers import free_port, start_web
 from config.local.parts import web_arguments
 from diagnostics.accounts.models import Membership, Project
 
@@ -46,7 +45,7 @@ class Served:
 
 @contextmanager
 def serving(
-    fill: Callable[[Project, str], object], folder: Path | None, *, is_kept: bool = False
+    fill: Callable[[Project, str], object], folder: Path | None, *, is_kept: bool
 ) -> Iterator[Served]:
     """Start PostgreSQL, fill a project, and start the web server as `make run` does.
 
@@ -89,9 +88,3 @@ def _environment(url: str, home: Path) -> dict[str, str]:
         "FAILSOFT_WORKING_KEY": b64encode(secrets.token_bytes(32)).decode(),
         "FAILSOFT_STATIC_HASHED": "false",
     }
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])

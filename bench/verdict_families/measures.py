@@ -54,7 +54,6 @@ class Result:
     is_possible: bool
     """Whether who knows the rates before could name every cause."""
     log_score: float
-    truth_probability: float
 
     @property
     def is_proper(self) -> bool:
@@ -71,8 +70,8 @@ def judge(story: Drawn) -> Result:
         for finding, posterior in judge_counted(counted, timing)
         if posterior.nothing <= MOST_NOTHING
     )
-    log_score, probability = _log_score(story, counted, cards)
-    return Result(story, cards, _outcome(story, cards), could_name(story), log_score, probability)
+    log_score = _log_score(story, counted, cards)
+    return Result(story, cards, _outcome(story, cards), could_name(story), log_score)
 
 
 def _outcome(story: Drawn, cards: Sequence[Card]) -> str:
@@ -90,18 +89,17 @@ def _outcome(story: Drawn, cards: Sequence[Card]) -> str:
     return "abstains" if cards else "missed"
 
 
-def _log_score(story: Drawn, counted: CellCounts, cards: Sequence[Card]) -> tuple[float, float]:
+def _log_score(story: Drawn, counted: CellCounts, cards: Sequence[Card]) -> float:
     """Return the mean log probability of the true subsets, each beside the others."""
     posteriors = [card.posterior for card in cards] or [posterior_of(counted)]
     if not story.truths:
-        probability = posteriors[0].nothing
-        return math.log(max(probability, 1e-6)), probability
+        return math.log(max(posteriors[0].nothing, 1e-6))
     best = []
     for hit in story.hit:
         cells = _indexes(counted, hit)
         answers = (answer for posterior in posteriors for answer in posterior.answers)
         best.append(max((one.probability for one in answers if one.cells == cells), default=0.0))
-    return sum(math.log(max(p, 1e-6)) for p in best) / len(best), min(best)
+    return sum(math.log(max(p, 1e-6)) for p in best) / len(best)
 
 
 def _indexes(counted: CellCounts, hit: frozenset[object]) -> frozenset[int]:
