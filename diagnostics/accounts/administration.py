@@ -5,6 +5,7 @@ without a project.
 """
 
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 from django.apps import apps
@@ -196,16 +197,10 @@ def is_hidden(field: "Field[Any, Any]") -> bool:
 
 def _note(request: HttpRequest, obj: Any, verb: str, message: Any = ()) -> None:  # noqa: ANN401
     path = project_path(type(obj))
-    owner: Any = None
-    if path == "pk":
-        owner = obj.pk
-    elif path is not None:
-        owner = obj
-        for name in path.split("__"):
-            owner = getattr(owner, name)
-        owner = owner.pk
+    owner = attrgetter(path.replace("__", "."))(obj) if path else None
+    project_id = owner.pk if isinstance(owner, Project) else owner
     kind = f"{type(obj)._meta.app_label}.{type(obj)._meta.model_name}"
     parts = [part["changed"] for part in message if isinstance(part, dict) and "changed" in part]
     fields = ", ".join(field for part in parts for field in part.get("fields", ()))
     details: dict[str, JSON] = {"changed": fields} if fields else {}
-    note(owner, request.user, f"admin.{verb}", f"{kind} {obj}", details)
+    note(project_id, request.user, f"admin.{verb}", f"{kind} {obj}", details)

@@ -4,14 +4,10 @@ The secret has 256 random bits, so a fast hash is enough; a password hash would 
 """
 
 import re
-from base64 import urlsafe_b64encode
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 
-ID_BYTES = 6
-SECRET_BYTES = 32
 DUMMY_HASH = bytes(32)
 SHAPE = re.compile(r"fs_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
@@ -22,25 +18,6 @@ class Scope(StrEnum):
     INGEST = "ingest"
     READ = "read"
     ADMIN = "admin"
-
-
-@dataclass(frozen=True, slots=True)
-class MintedKey:
-    """A new key: `text` is shown once, `key_id` and `secret_hash` are stored."""
-
-    text: str
-    key_id: str
-    secret_hash: bytes
-
-
-def mint_key(random_bits: bytes) -> MintedKey:
-    """Create a key from at least 38 random bytes; ValueError for fewer."""
-    if len(random_bits) < ID_BYTES + SECRET_BYTES:
-        raise ValueError(f"a key needs {ID_BYTES + SECRET_BYTES} random bytes")
-    key_id = random_bits[:ID_BYTES].hex()
-    secret_bytes = random_bits[ID_BYTES : ID_BYTES + SECRET_BYTES]
-    secret = urlsafe_b64encode(secret_bytes).decode("ascii").rstrip("=")
-    return MintedKey(f"fs_{key_id}_{secret}", key_id, hash_secret(secret))
 
 
 def parse_key(text: str) -> tuple[str, str] | None:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from diagnostics import clock
-from diagnostics.accounts.api_keys import ID_BYTES, SECRET_BYTES, Scope, mint_key
+from diagnostics.accounts.api_keys import Scope, hash_secret
 from diagnostics.accounts.audit_log import Actor, note
 from diagnostics.accounts.authentication import forget
 from diagnostics.accounts.models import ApiKey, Project
@@ -35,16 +35,16 @@ def issue_key(
     project: Project, name: str, scopes: Sequence[Scope], expires_at: datetime | None = None
 ) -> IssuedKey:
     """Create a key of a project; several may be live during a rotation."""
-    minted = mint_key(secrets.token_bytes(ID_BYTES + SECRET_BYTES))
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     row = ApiKey.objects.create(
-        key_id=minted.key_id,
+        key_id=key_id,
         project=project,
         name=name,
-        secret_hash=minted.secret_hash,
+        secret_hash=hash_secret(secret),
         scopes=sorted({scope.value for scope in scopes}),
         expires_at=expires_at,
     )
-    return IssuedKey(minted.text, row)
+    return IssuedKey(f"fs_{key_id}_{secret}", row)
 
 
 def create_key(

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from diagnostics.accounts.api_keys import mint_key
-from diagnostics.accounts.models import ApiKey, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import Project
+from diagnostics.accounts.projects import issue_key
 from diagnostics.store.models import OutboxMessage
 from failsoft import VERSION
 from failsoft.plans.contract import CONTRACT_VERSION
@@ -28,16 +29,8 @@ def ask(project: Project) -> Ask:
 
 def _asking(project: Project, scopes: list[str]) -> Ask:
     """A client with a key of these scopes: `ask(method, path, body)`."""
-    seed = f"{project.pk} {scopes}"
-    minted = mint_key(random.Random(seed).randbytes(38))
-    ApiKey.objects.create(
-        project=project,
-        name="test",
-        key_id=minted.key_id,
-        secret_hash=minted.secret_hash,
-        scopes=scopes,
-    )
-    client = Client(headers={"Authorization": f"Bearer {minted.text}"})
+    key = issue_key(project, "test", [Scope(scope) for scope in scopes]).text
+    client = Client(headers={"Authorization": f"Bearer {key}"})
 
     def ask(method: str, path: str, body: object = b"", **extra: Any) -> Any:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()

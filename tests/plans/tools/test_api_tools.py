@@ -1,14 +1,14 @@
 """The REST addresses of tools, and of what a person decides about steps."""
 
 import json
-import random
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from diagnostics.accounts.api_keys import mint_key
-from diagnostics.accounts.models import ApiKey, AuditEntry, Project
+from diagnostics.accounts.api_keys import Scope
+from diagnostics.accounts.models import AuditEntry, Project
+from diagnostics.accounts.projects import issue_key
 from plans.models.run import Run, RunStep
 from plans.models.tool import McpServer
 from plans.runs.running import execute_run
@@ -21,15 +21,8 @@ class Asking:
     """A client with a key."""
 
     def __init__(self, project: Project, scope: str) -> None:
-        minted = mint_key(random.Random(f"{project.pk} {scope}").randbytes(38))
-        ApiKey.objects.create(
-            project=project,
-            name=scope,
-            key_id=minted.key_id,
-            secret_hash=minted.secret_hash,
-            scopes=[scope],
-        )
-        self.client = Client(headers={"Authorization": f"Bearer {minted.text}"})
+        key = issue_key(project, scope, [Scope(scope)]).text
+        self.client = Client(headers={"Authorization": f"Bearer {key}"})
 
     def __call__(self, method: str, path: str, body: object = None) -> Any:
         raw = b"" if body is None else json.dumps(body).encode()
