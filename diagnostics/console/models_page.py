@@ -27,7 +27,6 @@ from diagnostics.web.sorting import ColumnSort
 MOST_ROWS = 20
 """Models on one page."""
 HEADS = {"model": "Model", "calls": "Calls", "degraded": "Runs degraded", "failed": "All kinds"}
-BY_EXCESS = ColumnSort()
 NO_SPEND = RetrySpend(0)
 Figure = Callable[[MatrixRow], Any]
 
@@ -56,11 +55,7 @@ def models(request: ConsoleRequest) -> HttpResponse:
 
 
 def models_context(
-    project_id: int,
-    selection: Selection,
-    now: datetime,
-    place: int = 1,
-    sort: ColumnSort = BY_EXCESS,
+    project_id: int, selection: Selection, now: datetime, place: int, sort: ColumnSort
 ) -> Mapping[str, Any]:
     """Read one page of the matrix; the number of queries does not grow."""
     window, terms = window_of(selection, now), selection.rollup_terms

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import Any
 
 MAX_ANSWER_BYTES = 64_000
@@ -27,15 +26,11 @@ class TooLongError(Exception):
     """The answer is too long: narrow the filters, or ask for a smaller `limit`."""
 
 
-def write_answer(data: object, default: Callable[[Any], Any] = str) -> str:
-    """Return data as JSON text with its notice, cut until it fits. Raises TooLongError.
-
-    `default` returns what is not JSON as JSON.
-    """
-    plain = json.loads(json.dumps(data, default=default))
+def write_answer(data: object) -> str:
+    """Return JSON as text with its notice, cut until it fits. Raises TooLongError."""
     for characters, items in STEPS:
         cut = _Cut(characters, items)
-        answer = {"notice": NOTICE, "data": cut.copy(plain)}
+        answer = {"notice": NOTICE, "data": cut.copy(data)}
         if cut.is_cut:
             answer["cut"] = CUT.format(characters, items)
         written = json.dumps(answer, ensure_ascii=False)

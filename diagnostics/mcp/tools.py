@@ -4,6 +4,7 @@ A tool reads endpoints of the REST API with the key of its caller, so that filte
 scopes and wire formats are the same at both doors.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,13 +91,9 @@ class Reader:
         return body
 
     def items(
-        self,
-        view: type[KeyedView],
-        parameters: Mapping[str, str],
-        fields: Sequence[str],
-        limit: int = MOST_BESIDE,
+        self, view: type[KeyedView], parameters: Mapping[str, str], fields: Sequence[str]
     ) -> list[Json]:
-        items = self.read(view, {**parameters, "limit": str(limit)})["items"]
+        items = self.read(view, {**parameters, "limit": str(MOST_BESIDE)})["items"]
         return [{name: item[name] for name in fields} for item in items]
 
 
@@ -251,7 +248,7 @@ def call_tool(caller: Request, name: str, arguments: Mapping[str, object]) -> st
         raise QuestionRefusedError(f"the tools are {', '.join(_BY_NAME)}")
     try:
         answer = tool.answer(Reader(caller), _read_arguments(tool, arguments))
-        return write_answer(answer, JSONEncoder().default)
+        return write_answer(json.loads(json.dumps(answer, cls=JSONEncoder)))
     except (QuestionRefusedError, TooLongError) as error:
         raise QuestionRefusedError(str(error)) from error
     except Exception as error:

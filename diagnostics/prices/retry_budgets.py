@@ -12,8 +12,8 @@ from diagnostics.analysis.statistics import (
     LEAST_TRIALS,
     AttemptTally,
     Chance,
+    chance_of,
     chance_within,
-    wilson_interval,
 )
 
 BUDGETS = (1, 2, 3)
@@ -86,15 +86,11 @@ def next_attempt(tallies: Sequence[AttemptTally], spent: int) -> Rescue | None:
     if not spent or index >= len(tallies) or tallies[index].made < LEAST_TRIALS:
         return None
     tally = tallies[index]
-    low, high = wilson_interval(tally.good, tally.made)
-    chance = Chance(tally.good / tally.made, low, high)
-    return Rescue(spent + 1, chance, tally.made)
+    return Rescue(spent + 1, chance_of(tally.good, tally.made), tally.made)
 
 
-def what_if(
-    tallies: Sequence[AttemptTally], spend: RetrySpend, budgets: Sequence[int] = BUDGETS
-) -> list[WhatIf]:
-    return [_estimate(tallies, spend, budget) for budget in budgets]
+def what_if(tallies: Sequence[AttemptTally], spend: RetrySpend) -> list[WhatIf]:
+    return [_estimate(tallies, spend, budget) for budget in BUDGETS]
 
 
 def _estimate(tallies: Sequence[AttemptTally], spend: RetrySpend, budget: int) -> WhatIf:

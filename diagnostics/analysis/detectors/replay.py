@@ -107,11 +107,10 @@ def replay(
     limits: Parameters | None = None,
     *,
     series: int = SERIES_OF_A_PROJECT,
-    baseline: float | None = None,
 ) -> list[Fire]:
     """Return the alarms that a detector would have raised, in order."""
     if detector is Detector.CHANGE:
-        return replay_together([calls], [baseline], series)[0]
+        return replay_together([calls], sharing=series)[0]
     return _judged(detector, calls, limits or Parameters())
 
 

@@ -42,7 +42,7 @@ def draw_ticks(shares: Iterable[float], width: float, height: int) -> str:
 
 
 def _strokes(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
-    """Strokes in the middle of their places, each told from where the one before ended.
+    """Strokes in the middle of their places, each measured from where the one before ended.
 
     The page gives them their width.
     """
@@ -54,21 +54,6 @@ def _strokes(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
         written += f"m{at - x} {y}v-{long}" if written else f"M{at} {height}v-{long}"
         x, y = at, long
     return written
-
-
-def _skyline(tall: Sequence[int], begin: int, pitch: int, height: int) -> str:
-    """Strokes, and one line along the ground for stubs that follow each other.
-
-    Most buckets of a healthy series are stubs: a stroke for each would be half of a page.
-    """
-    ground, place = "", begin
-    for is_stub, group in groupby(tall, lambda long: long == STUB):
-        length = len(list(group))
-        ground += f"M{place * pitch} {height - 1}h{length * pitch}" if is_stub else ""
-        place += length
-    return ground + _strokes(
-        [0 if count == STUB else count for count in tall], begin, pitch, height
-    )
 
 
 def columns(counts: Sequence[int], hours: float, risen: int = 0) -> Bars:
@@ -112,6 +97,9 @@ def _describe_columns(counts: Sequence[int], hours: float) -> str:
     )
 
 
+SPARK_PITCH, SPARK_HEIGHT = 4, 28
+
+
 def sparkline(
     buckets: Sequence[RunBucket],
     baseline: float | None,
@@ -119,8 +107,6 @@ def sparkline(
     hours: int,
     hot_from: int | None = None,
     ticks: Sequence[float] = (),
-    pitch: int = 4,
-    height: int = 28,
 ) -> Bars:
     """Draw a bar per bucket; `top` is the share that fills the height, one a table.
 
@@ -128,21 +114,37 @@ def sparkline(
     each at its share of the whole stretch of time.
     """
     # Runs without a failure keep a stub: nothing went wrong is not nothing ran.
-    tall = [round(max(_rise(b.share, top, height), STUB)) if b.runs else 0 for b in buckets]
+    tall = [round(max(_rise(b.share / top), STUB)) if b.runs else 0 for b in buckets]
     hot_start = len(buckets) if hot_from is None else hot_from
     return Bars(
-        width=max(len(buckets) * pitch, 1),
-        height=height,
-        bars=_skyline(tall[:hot_start], 0, pitch, height),
-        hot=_skyline(tall[hot_start:], hot_start, pitch, height),
-        baseline_y=None if baseline is None else round(height - _rise(baseline, top, height), 1),
-        ticks=draw_ticks(ticks, len(buckets) * pitch, height),
+        width=max(len(buckets) * SPARK_PITCH, 1),
+        height=SPARK_HEIGHT,
+        bars=_skyline(tall[:hot_start], 0),
+        hot=_skyline(tall[hot_start:], hot_start),
+        baseline_y=None if baseline is None else round(SPARK_HEIGHT - _rise(baseline / top), 1),
+        ticks=draw_ticks(ticks, len(buckets) * SPARK_PITCH, SPARK_HEIGHT),
         text=_describe_sparkline(buckets, hours),
     )
 
 
-def _rise(share: float, top: float, height: int) -> float:
-    return sqrt(min(share / top, 1.0)) * height
+def _skyline(tall: Sequence[int], begin: int) -> str:
+    """Strokes, and one line along the ground for stubs that follow each other.
+
+    Most buckets of a healthy series are stubs: a stroke for each would be half of a page.
+    """
+    ground, place = "", begin
+    for is_stub, group in groupby(tall, lambda long: long == STUB):
+        length = len(list(group))
+        ground += (
+            f"M{place * SPARK_PITCH} {SPARK_HEIGHT - 1}h{length * SPARK_PITCH}" if is_stub else ""
+        )
+        place += length
+    strokes = [0 if count == STUB else count for count in tall]
+    return ground + _strokes(strokes, begin, SPARK_PITCH, SPARK_HEIGHT)
+
+
+def _rise(share: float) -> float:
+    return sqrt(min(share, 1.0)) * SPARK_HEIGHT
 
 
 def _describe_sparkline(buckets: Sequence[RunBucket], hours: int) -> str:
@@ -181,7 +183,7 @@ def lane(
     return Bars(LANE_WIDTH, LANE_HEIGHT, bars, text, ticks=drawn)
 
 
-MOST_PARTS = 4
+MOST_PARTS, SHARES_WIDTH = 4, 132
 GAP = 1.0
 
 
@@ -201,11 +203,11 @@ class Shares:
     text: str
 
 
-def shares(counts: Mapping[str, int], width: float = 132) -> Shares:
+def shares(counts: Mapping[str, int]) -> Shares:
     """Divide a bar by counts; what is beyond the fourth name is drawn as one."""
     total = sum(counts.values())
     if not total:
-        return Shares(width, (), "none")
+        return Shares(SHARES_WIDTH, (), "none")
     ranked = sorted(counts.items(), key=lambda item: -item[1])
     kept, rest = ranked[: MOST_PARTS - 1], ranked[MOST_PARTS - 1 :]
     if len(rest) > 1:
@@ -213,12 +215,12 @@ def shares(counts: Mapping[str, int], width: float = 132) -> Shares:
     parts: list[BarPart] = []
     x = 0.0
     for rank, (name, count) in enumerate([*kept, *rest]):
-        long = count / total * width
+        long = count / total * SHARES_WIDTH
         part = BarPart(round(x, 1), round(max(long - GAP, 1), 1), rank, name, count / total)
         parts.append(part)
         x += long
     text = ", ".join(f"{part.name} {percent(part.share, 0)}" for part in parts)
-    return Shares(width, tuple(parts), text)
+    return Shares(SHARES_WIDTH, tuple(parts), text)
 
 
 SUCCEED = "succeed"

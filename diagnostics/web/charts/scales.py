@@ -9,6 +9,7 @@ from diagnostics.figures import MINUS
 
 RATES = (0.0, 0.01, 0.02, 0.05, 0.10, 0.25, 0.50, 1.0)
 TOPS = (0.05, 0.10, 0.25, 0.50, 1.0)
+RATE_MARGIN, DIFFERENCE_MARGIN = 6, 14
 REACHES = (0.01, 0.02, 0.04, 0.08, 0.12, 0.20, 0.40, 0.60, 0.80, 1.0)
 
 
@@ -67,19 +68,20 @@ def smallest(tops: Iterable[float], figures: Iterable[float]) -> float:
     return next((top for top in tops if highest <= top), 1.0)
 
 
-def rate_scale(rates: Iterable[float], width: float, margin: float = 6) -> Scale:
+def rate_scale(rates: Iterable[float], width: float) -> Scale:
     """Build the common axis of a table: the smallest from 0 that holds every rate."""
     top = smallest(TOPS, rates)
     # On a long axis 1 and 2 would stand too near to each other.
     marked = tuple(rate for rate in RATES if rate <= top and (rate != 0.02 or top <= 0.10))
-    return Scale(0.0, top, margin, width - margin, is_even=False, marked=marked)
+    return Scale(0.0, top, RATE_MARGIN, width - RATE_MARGIN, is_even=False, marked=marked)
 
 
-def difference_scale(bounds: Iterable[float], width: float, margin: float = 14) -> Scale:
+def difference_scale(bounds: Iterable[float], width: float) -> Scale:
     """Build the smallest common axis around zero that holds every bound, small ones readable."""
     reach = smallest(REACHES, map(abs, bounds))
     marked = (-reach, -reach / 4, 0.0, reach / 4, reach)
-    return Scale(-reach, reach, margin, width - margin, is_even=False, marked=marked)
+    begin, end = DIFFERENCE_MARGIN, width - DIFFERENCE_MARGIN
+    return Scale(-reach, reach, begin, end, is_even=False, marked=marked)
 
 
 def share_of(at: datetime, since: datetime, until: datetime) -> float:

@@ -15,7 +15,7 @@ from diagnostics.figures import Tone, plural
 from diagnostics.web.charts.scales import Scale, Tick, share_of
 from diagnostics.web.charts.series import WIDTH, SeriesChart, x_of
 
-MOST_CELLS = 24
+MOST_CELLS, PITCH = 24, 10
 MOST_LOOKS, LOOK_PITCH, MOST_NAMED = 60, 4, 12
 
 
@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def box(self) -> tuple[int, int]:
-        """Upper edge and height: a bad one is told by more than its colour."""
+        """Upper edge and height: colour is never alone."""
         return (0, 14) if self.tone == "bad" else (4, 6)
 
     @property
@@ -65,11 +65,11 @@ class Strip:
         return [(tone, "".join(c.path for c in self.cells if c.tone == tone)) for tone in tones]
 
 
-def strip(attempts: Sequence[tuple[Tone, str]], pitch: int = 10) -> Strip:
+def strip(attempts: Sequence[tuple[Tone, str]]) -> Strip:
     shown = attempts[-MOST_CELLS:]
-    cells = [Cell(place * pitch, pitch - 2, *attempt) for place, attempt in enumerate(shown)]
+    cells = [Cell(place * PITCH, PITCH - 2, *attempt) for place, attempt in enumerate(shown)]
     words = ", ".join(label for _, label in shown) or "none"
-    return Strip(max(len(cells) * pitch - 2, 0), cells, f"attempts: {words}")
+    return Strip(max(len(cells) * PITCH - 2, 0), cells, f"attempts: {words}")
 
 
 def evaluation_strip(marks: Sequence[EvaluationMark]) -> Strip:

@@ -9,7 +9,13 @@ import pytest
 
 from diagnostics.analysis.detectors.change import ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
-from diagnostics.analysis.detectors.replay import Call, Detector, ProjectDetectors, replay
+from diagnostics.analysis.detectors.replay import (
+    Call,
+    Detector,
+    ProjectDetectors,
+    replay,
+    replay_together,
+)
 from diagnostics.analysis.detectors.usual import Learned
 
 HOUR = 3600.0
@@ -84,8 +90,8 @@ def test_a_time_of_day_that_is_usually_worse_is_allowed_to_be() -> None:
 
 def test_a_known_baseline_holds_from_the_first_call_on() -> None:
     calls = list(traffic("known", 60, (4 * HOUR, 0.30)))
-    assert replay(Detector.CHANGE, calls, baseline=0.02)
-    assert not replay(Detector.CHANGE, calls, baseline=0.30)
+    assert replay_together([calls], [0.02])[0]
+    assert not replay_together([calls], [0.30])[0]
 
 
 @pytest.mark.slow

@@ -25,12 +25,12 @@ def test_columns_are_told_in_words() -> None:
 
 
 def test_a_bar_is_divided_largest_first_and_the_rest_is_one() -> None:
-    drawn = shares({"a": 10, "b": 60, "c": 10, "d": 10, "e": 10}, 100)
+    drawn = shares({"a": 10, "b": 60, "c": 10, "d": 10, "e": 10})
     assert [part.name for part in drawn.parts] == ["b", "a", "c", "2 more"]
     assert [part.share for part in drawn.parts] == [0.6, 0.1, 0.1, 0.2]
-    assert drawn.parts[1].x == 60.0
+    assert drawn.parts[1].x == 79.2
     assert drawn.text.startswith("b 60")
-    assert sum(part.width for part in drawn.parts) <= 100
+    assert sum(part.width for part in drawn.parts) <= drawn.width
 
 
 def test_four_names_need_no_rest_and_nothing_is_nothing() -> None:

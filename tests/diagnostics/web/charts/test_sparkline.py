@@ -12,13 +12,13 @@ def test_each_bucket_is_drawn_once_in_its_kind() -> None:
 
 
 def test_share_at_the_top_fills_the_height() -> None:
-    drawn = sparkline([RunBucket(10, 5)], None, top=0.5, hours=24, height=28)
+    drawn = sparkline([RunBucket(10, 5)], None, top=0.5, hours=24)
     assert "v-28" in drawn.bars
     assert drawn.baseline_y is None
 
 
 def test_share_beyond_the_top_stays_inside() -> None:
-    drawn = sparkline([RunBucket(1, 1)], None, top=0.5, hours=24, height=28)
+    drawn = sparkline([RunBucket(1, 1)], None, top=0.5, hours=24)
     assert "v-28" in drawn.bars
 
 
