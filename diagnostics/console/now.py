@@ -160,8 +160,8 @@ def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
 
 
 LATEST, FRESH, MOST_TICKS = 10, 5, 12
-ANEW = timedelta(days=7)
-"""How long it is told that series are judged by a new detector."""
+UPGRADE_SHOWN = timedelta(days=7)
+"""How long the page says that series are judged by a new detector."""
 KEPT = ("sort", "show")
 
 
@@ -199,7 +199,7 @@ def now_context(
     watched_rows = [row for row in rows if row.state is SeriesState.WATCH]
     watching = [f"{name_of(*row.key[2:])} ({row.place})" for row in watched_rows]
     watched = listed(watching, MOST_NAMED) if watching else ""
-    anew = (status.anew_since for status in judged.series.values())
+    upgrades = (status.anew_since for status in judged.series.values())
     return {
         **causes,
         **_calm(judged.verdict, rows, selection),
@@ -219,7 +219,7 @@ def now_context(
         "checked": judged.at,
         "left_out": judged.left_out,
         # When the detector of this release took over, while that is news.
-        "anew": max((at for at in anew if at and now - at < ANEW), default=None),
+        "upgraded": max((at for at in upgrades if at and now - at < UPGRADE_SHOWN), default=None),
         "query": selection.query(),
     }
 
