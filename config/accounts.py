@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 from allauth.account import signals as account_signals
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
+from allauth.account.forms import LoginForm
 from allauth.account.internal.flows.login import (
     AUTHENTICATION_METHODS_SESSION_KEY,
     get_authentication_records,
@@ -159,6 +160,19 @@ BAD_SIGN_INS = {"app": "allauth.account", "action": "login_failed"}
 
 # Apart from requests: how long a mail takes would say that an address has an account.
 MAILS = ThreadPoolExecutor(1, "account-mail")
+
+
+class SignInForm(LoginForm):  # type: ignore[misc]  # untyped base
+    """Allauth's form; its first field takes a username or an email address."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].label = "Username or email"
+        self.fields["login"].widget.attrs.pop("placeholder", None)
+
+    def user_credentials(self) -> dict[str, str]:
+        """Return the login once: as name and address, a known address took two checks."""
+        return {"username": self.cleaned_data["login"], "password": self.cleaned_data["password"]}
 
 
 class ClosedAccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # untyped base

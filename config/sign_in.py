@@ -27,7 +27,7 @@ def _account_settings(configuration: Configuration) -> dict[str, Any]:
     return {
         "ACCOUNT_ADAPTER": "config.accounts.ClosedAccountAdapter",
         "ACCOUNT_LOGIN_METHODS": {"username", "email"},
-        "ACCOUNT_FORMS": {"login": "config.sign_in_form.SignInForm"},
+        "ACCOUNT_FORMS": {"login": "config.accounts.SignInForm"},
         "ACCOUNT_SIGNUP_FIELDS": ["username*", "email*", "password1*", "password2*"],
         "ACCOUNT_EMAIL_VERIFICATION": "none",
         "ACCOUNT_EMAIL_SUBJECT_PREFIX": "",
