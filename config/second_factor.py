@@ -8,7 +8,7 @@ import structlog
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
-from allauth.mfa.utils import is_mfa_enabled
+from allauth.mfa.utils import decrypt, is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -59,8 +59,9 @@ def _if_readable(read: Callable[..., Any], otherwise: object) -> Callable[..., A
 
 
 # The adapter decrypts both alike, and allauth tries one after the other: what cannot be read
-# takes no code and shows none, but must not keep the next from being tried.
+# takes no code and shows none, but must not keep the next from being tried. Pages say which.
 TOTP.validate_code = _if_readable(TOTP.validate_code, otherwise=False)
+TOTP.is_readable = _if_readable(lambda app: bool(decrypt(app.instance.data["secret"])), False)
 RecoveryCodes.generate_codes = _if_readable(RecoveryCodes.generate_codes, otherwise=())
 
 

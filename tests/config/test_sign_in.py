@@ -351,6 +351,23 @@ def test_recovery_codes_that_another_key_sealed_are_not_shown_and_made_again(
     assert "_auth_user_id" in again.session
 
 
+def test_an_app_that_another_key_sealed_is_called_unreadable_until_it_is_set_up_again(
+    staff: Client, settings: Any
+) -> None:
+    app = "/accounts/2fa/totp/"
+    secret = staff.get(f"{app}activate/").context["form"].secret
+    staff.post(f"{app}activate/", {"code": code_of(secret)})
+    assert "Active." in staff.get("/accounts/2fa/").text
+    settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
+    page = staff.get("/accounts/2fa/").text
+    assert "Active." not in page
+    assert page.count("encrypted with another FAILSOFT_WORKING_KEY") == 2  # app and codes
+    staff.post(f"{app}deactivate/")
+    secret = staff.get(f"{app}activate/").context["form"].secret
+    staff.post(f"{app}activate/", {"code": code_of(secret)})
+    assert "Active." in staff.get("/accounts/2fa/").text
+
+
 def test_members_who_are_not_staff_need_none(ada: Any, settings: Any) -> None:
     settings.FAILSOFT_REQUIRE_MFA = True
     client = Client()
