@@ -127,6 +127,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/failures/<int:group_id>", FailureView.as_view()),
     path("api/v1/rejects", RejectsView.as_view()),
     path("api/v1/ingest", IngestView.as_view()),
+    path("api/v1/key", keys.KeyView.as_view()),
     path("api/v1/series", SeriesView.as_view(), name="api_series"),
     path("api/v1/runs", AgentRunsView.as_view()),
     # A correlation id may hold slashes.

@@ -146,19 +146,20 @@ class HasScope(BasePermission):
     """Requires the scope that the view's `required_scopes` has for the method."""
 
     def has_permission(self, request: Request, view: "KeyedView") -> bool:  # type: ignore[override] # views of ours
-        """Whether the key has the scope; OPTIONS needs read, methods without one need admin.
+        """Whether the key has the scope, or none is required (None).
 
+        OPTIONS needs read, a method that `required_scopes` lacks admin.
         A method that the view does not have is left to its 405.
         """
         if not hasattr(view, str(request.method).lower()):
             return True
         key = request.auth
-        scopes = {"OPTIONS": Scope.READ, **view.required_scopes}
+        scopes: dict[str, Scope | None] = {"OPTIONS": Scope.READ, **view.required_scopes}
         required = scopes.get(str(request.method), Scope.ADMIN)
         granted = key.scopes if isinstance(key, ApiKey) else []
         has = ", ".join(granted) or "none"
         self.message = f"This needs the scope {required}; the key has {has}."
-        return allows(frozenset(granted), required)
+        return required is None or allows(frozenset(granted), required)
 
 
 class ByFormat(DefaultContentNegotiation):
@@ -188,7 +189,7 @@ class KeyedView(APIView):
     authentication_classes = (ApiKeyAuthentication,)
     permission_classes = (HasScope,)
     content_negotiation_class: type[BaseContentNegotiation] = ByFormat
-    required_scopes: ClassVar[Mapping[str, Scope]] = {}
+    required_scopes: ClassVar[Mapping[str, Scope | None]] = {}
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         with texts_of(None):

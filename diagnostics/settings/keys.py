@@ -1,16 +1,29 @@
-"""API keys: created, shown once, rotated while two are active, revoked everywhere in 5 s."""
+"""API keys: created, shown once, rotated while two are active, revoked everywhere in 5 s.
+
+And GET /api/v1/key: what the key of the request may do.
+"""
+
+from datetime import datetime
+from operator import attrgetter
+from typing import Annotated, ClassVar
 
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from drf_spectacular.utils import extend_schema
+from pydantic import BeforeValidator, Field
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.audit_log import note
+from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.accounts.projects import IssuedKey, create_key, issue_key, revoke_key
 from diagnostics.ingest.sources import key_state
+from diagnostics.rest.resources import ProblemResource, Resource
 from diagnostics.settings.forms import KeyForm
 from diagnostics.settings.frame import (
     keep_once,
@@ -84,3 +97,27 @@ def _keep(request: ConsoleRequest, issued: IssuedKey, old: ApiKey | None = None)
         "scopes": " ".join(issued.row.scopes),
     }
     return keep_once(request, PAGE, values)
+
+
+class KeyResource(Resource):
+    """What a key may do; never its secret."""
+
+    id: str = Field(validation_alias="key_id", description="the public part")
+    name: str
+    project: Annotated[str, BeforeValidator(attrgetter("slug"))]
+    scopes: list[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None = Field(description="updated once a minute")
+
+
+class KeyView(KeyedView):
+    required_scopes: ClassVar = {"GET": None}
+
+    @extend_schema(
+        operation_id="key_retrieve",
+        responses={200: KeyResource, **dict.fromkeys((401, 503), ProblemResource)},
+    )
+    def get(self, request: Request) -> Response:
+        """Show name, project, scopes and expiry of the key that sends the request."""
+        return Response(KeyResource.dump(key_of(request)))

@@ -1,6 +1,6 @@
 """A key opens one project, for what it was made for, until it ends (S1 to S4)."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -25,6 +25,23 @@ def ask(key: str | None, method: str = "get", url: str = URL) -> int:
     if method == "get":
         return client.get(url).status_code
     return client.post(url, b"[]", content_type="application/json").status_code
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_key_reads_what_it_may_do_and_never_its_secret(project: Project, scope: Scope) -> None:
+    ends = clock.now() + timedelta(days=3)
+    issued = issue_key(project, "agents", [scope], ends)
+    client = Client(headers={"Authorization": f"Bearer {issued.text}"})
+    answer = client.get("/api/v1/key")
+    assert answer.status_code == 200
+    key = answer.json()
+    assert (key["id"], key["name"], key["project"]) == (issued.row.key_id, "agents", project.slug)
+    assert key["scopes"] == [scope]
+    assert datetime.fromisoformat(key["expires_at"]) == ends
+    assert {*key} == {"id", "name", "project", "scopes", "created_at", "expires_at", "last_used_at"}
+    assert issued.text.rsplit("_", 1)[1] not in answer.text
+    assert client.post("/api/v1/key").status_code == 405
+    assert Client().get("/api/v1/key").status_code == 401
 
 
 @pytest.mark.parametrize(
