@@ -5,7 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from agents.cycle import running
-from agents.demo import jobs
+from agents.demo import loading
 from agents.llm import model_test
 from agents.purge import purging
 
@@ -19,4 +19,4 @@ reconcile_goals = shared_task(name="agents.tasks.reconcile_goals")(running.recon
 try_model = shared_task(name="agents.tasks.try_model")(model_test.try_model)
 purge_ordered = shared_task(name="agents.tasks.purge_ordered")(purging.carry_out)
 reconcile_purges = shared_task(name="agents.tasks.reconcile_purges")(purging.reconcile_purges)
-see_to_demo = shared_task(name="agents.tasks.see_to_demo")(jobs.carry_out)
+see_to_demo = shared_task(name="agents.tasks.see_to_demo")(loading.carry_out)

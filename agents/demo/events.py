@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from agents.demo.answers import OUTPUT_LIMIT_TOKENS
-from agents.demo.calls import TEMPERATURE, DemoAttempts, DemoCall
+from agents.demo.calls import OUTPUT_LIMIT_TOKENS, TEMPERATURE, DemoAttempts, DemoCall
 from agents.demo.story import HOUR, STORY, release_at
 from diagnostics.ingest.deploy_items import DeployKind, PostedDeploy
 from failsoft.events import AFTER, NEAREST_TOOL, EventKind, PostedEvent, event_name
@@ -51,6 +50,7 @@ def events_of(ladder: DemoAttempts) -> Iterator[PostedEvent]:
 
 
 def details_of(ladder: DemoAttempts, call: DemoCall) -> dict[str, Any]:
+    """Return the fields that the event of a call and its attempt share."""
     by_schema = call.number > 1 and ladder.place.provider == "openai"
     return {
         "attempt": call.number,
@@ -60,13 +60,13 @@ def details_of(ladder: DemoAttempts, call: DemoCall) -> dict[str, Any]:
         "temperature": TEMPERATURE,
         "latency_ms": call.latency_ms,
         "input_tokens": call.input_tokens,
-        "output_tokens": call.output_tokens,
+        "output_tokens": call.answer.output_tokens if call.answer else None,
     }
 
 
 def _event_of_call(ladder: DemoAttempts, call: DemoCall) -> PostedEvent:
     details, at = details_of(ladder, call), call.ended_at
-    if call.error_type is not None or call.answer is None:
+    if call.answer is None:
         lost = {"call_error_type": str(call.error_type)}
         return _event(ladder, EventKind.PROVIDER_ERROR, at, lost, **details)
     reading = call.answer.reading

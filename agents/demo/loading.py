@@ -1,31 +1,37 @@
-"""Write demo data into a project: calls, goals, breakers, fix patterns; and remove it."""
+"""Write demo data into a project: calls, goals, breakers, fix patterns; and remove it.
+
+At once, or by a worker, with a row and an audit entry.
+"""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Model, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.db.models.lookups import EndsWith
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.demo.answers import OUTPUT_LIMIT_TOKENS
-from agents.demo.calls import TEMPERATURE, DemoAttempts
+from agents.demo.calls import OUTPUT_LIMIT_TOKENS, TEMPERATURE, DemoAttempts
 from agents.demo.events import MARK, NOTE, events_of, story_deploys
 from agents.demo.goals import TIMEOUT_SECONDS, goals
-from agents.demo.story import HOUR, STORY, DemoBreaker
+from agents.demo.story import HOUR, STORY
 from agents.demo.traffic import traffic
 from agents.fix_patterns.models import FixPattern
 from agents.fix_patterns.status import DEMO
 from agents.goals.models import Attempt, Goal
+from agents.jobs import DemoOrder, finish_job, submit_job
 from agents.llm.models import LanguageModel, Provider
+from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.alerting.backfill import backfill, forget
 from diagnostics.alerting.incident_models import Incident, IncidentNote
+from diagnostics.clock import DatabaseNow
 from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.ingest.deploys import record_deploy
 from diagnostics.ingest.models import Deploy
@@ -49,6 +55,8 @@ ADDRESS = "https://demo.invalid/"
 """No such host can exist; every provider with this address is of the demo."""
 DEMO_PRICES = "demo price"
 """The source of a demo price."""
+NOTICED = timedelta(minutes=9)
+COOL_DOWN = timedelta(seconds=80)
 ADAPTERS = {"anthropic": Provider.Adapter.ANTHROPIC}
 Row = TypeVar("Row", bound=Model)
 
@@ -188,14 +196,9 @@ def _add_demo_prices(project_id: int, moment: datetime) -> None:
     first_day = (moment - timedelta(days=STORY.days)).date()
     Price.objects.bulk_create(
         (
-            Price(
-                project_id=project_id,
-                edition=DEMO_PRICES,
-                valid_from=first_day,
-                **price.model_dump(),
-            )
+            Price(project_id=project_id, edition=DEMO_PRICES, valid_from=first_day, **price)
             for price in STORY.prices
-            if (price.provider, price.model) not in priced
+            if (price["provider"], price["model"]) not in priced
         ),
         ignore_conflicts=True,
     )
@@ -213,10 +216,6 @@ def _marked(rows: QuerySet[Row]) -> QuerySet[Row]:
     return rows.filter(EndsWith(Cast("id", TextField()), MARK.hex()))
 
 
-NOTICED = timedelta(minutes=9)
-COOL_DOWN = timedelta(seconds=80)
-
-
 def demo_provider(name: str) -> str:
     """Return the name of a demo provider, which never clashes with a real one."""
     return f"{name} (demo)"
@@ -224,10 +223,23 @@ def demo_provider(name: str) -> str:
 
 def add_aftermath(project_id: int, moment: datetime) -> None:
     """Add breakers, fix patterns and resolved incidents; none affects a real call."""
-    # Their history is read in the order in which it was written.
-    for breaker in sorted(STORY.breakers, key=lambda breaker: -breaker.moves[0].hours_ago):
+    for breaker in STORY.breakers:
         _add_breaker(project_id, breaker, moment)
-    _add_patterns(project_id, moment)
+    FixPattern.objects.bulk_create(
+        (
+            FixPattern(
+                project_id=project_id,
+                schema=PlannerSchema.PLAN,
+                last_success_at=moment - HOUR,
+                decision=FixPattern.Decision.APPROVED,
+                decided_by=DEMO,
+                decided_at=moment - STORY.days * 24 * HOUR,
+                **pattern,
+            )
+            for pattern in STORY.fix_patterns
+        ),
+        ignore_conflicts=True,
+    )
     for incident in STORY.incidents:
         if incident.resolved_as:
             resolved = Incident.objects.filter(
@@ -244,6 +256,33 @@ def add_aftermath(project_id: int, moment: datetime) -> None:
                 IncidentNote.objects.create(incident=row, at=at, text=incident.note)
 
 
+def _add_breaker(project_id: int, breaker: dict[str, Any], moment: datetime) -> None:
+    moves = [(moment - hours * HOUR, state, cause) for hours, state, cause in breaker["moves"]]
+    states = [BreakerState.CLOSED, *(state for _, state, _ in moves)]
+    changed_at, state, cause = moves[-1]
+    row = Breaker.objects.create(
+        project_id=project_id,
+        provider=demo_provider(breaker["provider"]),
+        model=breaker["model"],
+        operation=breaker["operation"],
+        kind=breaker["kind"],
+        state=state,
+        cause=cause,
+        epoch=len(moves),
+        trips=states.count(BreakerState.OPEN),
+        open_until=changed_at + COOL_DOWN if state == BreakerState.OPEN else None,
+        changed_at=changed_at,
+    )
+    BreakerTransition.objects.bulk_create(
+        BreakerTransition(
+            breaker=row, from_state=before, to_state=after, at=at, cause=cause, epoch=epoch
+        )
+        for epoch, (before, (at, after, cause)) in enumerate(
+            zip(states, moves, strict=False), start=1
+        )
+    )
+
+
 def remove_aftermath(project_id: int) -> None:
     """Delete breakers and fix patterns of the demo; incidents are removed elsewhere."""
     names = {demo_provider(series.provider) for series in STORY.series}
@@ -251,53 +290,46 @@ def remove_aftermath(project_id: int) -> None:
     FixPattern.objects.filter(project_id=project_id, decided_by=DEMO).delete()
 
 
-def _add_breaker(project_id: int, breaker: DemoBreaker, moment: datetime) -> None:
-    last = breaker.moves[-1]
-    changed_at = moment - last.hours_ago * HOUR
-    row = Breaker.objects.create(
-        project_id=project_id,
-        provider=demo_provider(breaker.provider),
-        model=breaker.model,
-        operation=breaker.node,
-        kind=breaker.kind,
-        state=last.state,
-        cause=last.cause,
-        epoch=len(breaker.moves),
-        trips=sum(move.state == BreakerState.OPEN for move in breaker.moves),
-        open_until=changed_at + COOL_DOWN if last.state == BreakerState.OPEN else None,
-    )
-    Breaker.objects.filter(pk=row.pk).update(changed_at=changed_at)
-    states = [BreakerState.CLOSED, *(move.state for move in breaker.moves)]
-    BreakerTransition.objects.bulk_create(
-        BreakerTransition(
-            breaker=row,
-            from_state=before,
-            to_state=move.state,
-            at=moment - move.hours_ago * HOUR,
-            cause=move.cause,
-            epoch=epoch,
-        )
-        for epoch, (before, move) in enumerate(zip(states, breaker.moves, strict=False), start=1)
-    )
+TASK = "agents.tasks.see_to_demo"
+# The order of a worker that died stays `running`: after this time it counts as failed.
+LOST = timedelta(minutes=15)
+Status = DemoOrder.Status
 
 
-def _add_patterns(project_id: int, moment: datetime) -> None:
-    FixPattern.objects.bulk_create(
-        (
-            FixPattern(
-                project_id=project_id,
-                schema=PlannerSchema.PLAN,
-                last_success_at=moment - HOUR,
-                decision=FixPattern.Decision.APPROVED,
-                decided_by=DEMO,
-                decided_at=moment - STORY.days * 24 * HOUR,
-                told_good=pattern.told[0],
-                told_runs=pattern.told[1],
-                withheld_good=pattern.withheld[0],
-                withheld_runs=pattern.withheld[1],
-                **pattern.model_dump(exclude={"told", "withheld"}),
-            )
-            for pattern in STORY.fix_patterns
-        ),
-        ignore_conflicts=True,
-    )
+def order_demo(project: Project, by: User, verb: str) -> DemoOrder:
+    """Enqueue loading or removing the demo data; return the running order if there is one."""
+    with transaction.atomic():
+        Project.objects.select_for_update().get(pk=project.pk)
+        at_work = DemoOrder.objects.filter(project=project, status=Status.RUNNING)
+        lost = at_work.filter(at__lt=clock.now() - LOST)
+        lost.update(status=Status.FAILED, finished_at=DatabaseNow())
+        if running := at_work.first():
+            return running
+        job = DemoOrder(project=project, verb=DemoOrder.Verb(verb))
+        submit_job(job, by, TASK, f"demo.{verb}_ordered", project.slug)
+    return job
+
+
+def last_order(project: Project) -> DemoOrder | None:
+    """Return the newest order, failed if its worker died: the next order stores that."""
+    orders = DemoOrder.objects.filter(project=project).select_related("by")
+    order = orders.order_by("-at", "-pk").first()
+    if order and order.status == Status.RUNNING and order.at < clock.now() - LOST:
+        order.status = Status.FAILED
+    return order
+
+
+def carry_out(order_id: int) -> None:
+    """Load or remove as ordered; safe to repeat after an interruption."""
+    orders = DemoOrder.objects.select_related("project")
+    job = orders.filter(pk=order_id, status=Status.RUNNING).first()
+    if job is None:
+        return
+    status, counts = Status.FAILED, DemoCounts(0, 0)
+    try:
+        is_load = job.verb == DemoOrder.Verb.LOAD
+        counts = load(job.project, clock.now()) if is_load else remove(job.project)
+        status = Status.DONE
+    finally:
+        action = f"demo.{job.verb}_{status}"
+        finish_job(job, status, action, job.project.slug, **asdict(counts))

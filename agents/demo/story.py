@@ -3,14 +3,12 @@
 import tomllib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from failsoft.events import ParseErrorType
-from failsoft.retry.breaker import BreakerKind, BreakerState, TransitionCause
 
 Mix = Mapping[ParseErrorType, float]
 """Weights of the kinds of failure; they need not add up to 1."""
@@ -41,24 +39,27 @@ class DemoSeries(NamedTuple):
     peak_runs_per_hour: float
     degraded: float
     repaired: float
-    latency_ms: int
-    output_tokens: int
+    pace: RunPace
     # Called by an agent that posts events: not a model of the project's providers.
     is_outside: bool = False
 
-    @property
-    def pace(self) -> RunPace:
-        return RunPace(self.latency_ms, self.output_tokens)
+
+class _Period(_StoryPart):
+    """Hours before now; `until_hours` 0 is now."""
+
+    since_hours: float
+    until_hours: float
+
+    def covers(self, age: timedelta) -> bool:
+        return self.until_hours <= age / HOUR < self.since_hours
 
 
-class UsagePeriod(_StoryPart):
-    """The hours before now in which a prompt version was in use; `until_hours` 0 is now."""
+class UsagePeriod(_Period):
+    """The period in which a prompt version was in use."""
 
     source: str
     environment: str
     name: str
-    since_hours: float
-    until_hours: float
 
 
 class Odds(_StoryPart):
@@ -71,56 +72,14 @@ class Odds(_StoryPart):
     codes: frozenset[str] = frozenset()
 
 
-class DemoIncident(Odds):
+class DemoIncident(Odds, _Period):
     """A period in which one model failed more than usual, with all prompts or one."""
 
-    provider: str
     model: str
-    since_hours: float
-    until_hours: float
     prompt_version: str | None = None
     # The cause of its resolution, and a comment.
     resolved_as: str = ""
     note: str = ""
-
-
-class BreakerMove(NamedTuple):
-    """A change of a breaker's state, its time and its cause."""
-
-    hours_ago: float
-    state: BreakerState
-    cause: TransitionCause
-
-
-class DemoBreaker(_StoryPart):
-    """A breaker of a model of the demo, and its changes, oldest first."""
-
-    provider: str
-    model: str
-    node: str
-    kind: BreakerKind
-    moves: tuple[BreakerMove, ...]
-
-
-class DemoPattern(_StoryPart):
-    """A learned fix pattern; `told` and `withheld` are (good, runs) with and without the hint."""
-
-    error_class: ParseErrorType
-    code: str
-    pointer: str
-    change: str
-    before: str
-    after: str
-    successes: int
-    told: tuple[int, int]
-    withheld: tuple[int, int]
-
-
-class DemoPrice(_StoryPart):
-    provider: str
-    model: str
-    input_per_million: Decimal
-    output_per_million: Decimal
 
 
 class ScriptedStep(NamedTuple):
@@ -142,6 +101,24 @@ class Scenario(_StoryPart):
     # Each with whether the last attempt may drop it.
     constraints: tuple[tuple[str, bool], ...] = ()
     steps: tuple[ScriptedStep, ...]
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        return {
+            "steps": [
+                {
+                    "step_id": f"step_{position}",
+                    "title": step.title,
+                    "dependencies": [f"step_{earlier}" for earlier in step.after],
+                    "tool": {"name": step.tool, "args": step.args},
+                }
+                for position, step in enumerate(self.steps, start=1)
+            ]
+        }
+
+    @property
+    def next_step(self) -> dict[str, Any]:
+        return {"kind": "call_tool", "tool": self.steps[0].tool, "args": self.steps[0].args}
 
 
 class DemoCycle(_StoryPart):
@@ -174,9 +151,10 @@ class Story(_StoryPart):
     series: tuple[DemoSeries, ...]
     prompts: tuple[UsagePeriod, ...]
     incidents: tuple[DemoIncident, ...]
-    breakers: tuple[DemoBreaker, ...]
-    fix_patterns: tuple[DemoPattern, ...]
-    prices: tuple[DemoPrice, ...]
+    # Columns of their tables; a breaker with its `moves`.
+    breakers: tuple[dict[str, Any], ...]
+    fix_patterns: tuple[dict[str, Any], ...]
+    prices: tuple[dict[str, Any], ...]
     cycles: dict[str, tuple[DemoCycle, ...]]
     plots: tuple[Plot, ...]
     scenarios: tuple[Scenario, ...]
@@ -196,7 +174,7 @@ def prompts_in_use(source: str, environment: str, age: timedelta) -> list[str]:
     return [
         period.name
         for period in STORY.prompts
-        if (period.source, period.environment) == (source, environment) and _covers(period, age)
+        if (period.source, period.environment) == (source, environment) and period.covers(age)
     ]
 
 
@@ -210,35 +188,9 @@ def odds_of(series: DemoSeries, prompt_version: str, age: timedelta) -> Odds:
     """Return the odds of a run: those of its incident, or the usual ones."""
     for incident in STORY.incidents:
         if (
-            (series.provider, series.model) == (incident.provider, incident.model)
+            incident.model == series.model
             and incident.prompt_version in (None, prompt_version)
-            and _covers(incident, age)
+            and incident.covers(age)
         ):
             return incident
     return Odds(degraded=series.degraded, repaired=series.repaired, mix=STORY.usual)
-
-
-def _covers(period: UsagePeriod | DemoIncident, age: timedelta) -> bool:
-    return period.until_hours <= age / HOUR < period.since_hours
-
-
-def plan_of(scenario: Scenario) -> dict[str, Any]:
-    return {
-        "steps": [
-            {
-                "step_id": f"step_{position}",
-                "title": step.title,
-                "dependencies": [f"step_{earlier}" for earlier in step.after],
-                "tool": {"name": step.tool, "args": step.args},
-            }
-            for position, step in enumerate(scenario.steps, start=1)
-        ]
-    }
-
-
-def proposal_of(scenario: Scenario, cycle: int) -> dict[str, Any]:
-    """Return the valid next step of a cycle; `finish` after the last step."""
-    if cycle > len(scenario.steps):
-        return {"kind": "finish", "answer": scenario.answer}
-    step = scenario.steps[cycle - 1]
-    return {"kind": "call_tool", "tool": step.tool, "args": step.args}

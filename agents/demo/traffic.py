@@ -1,24 +1,17 @@
 """Background traffic of the demo: two weeks of runs, hour by hour."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from math import cos, pi
 from random import Random
 
-from agents.demo.calls import (
-    SCHEMA_OF_NODE,
-    DemoAttempts,
-    Outcome,
-    Repertoire,
-    make_calls,
-    pick_kind,
-    repertoires,
-)
+from agents.demo.calls import DemoAttempts, Outcome, answers_of, make_calls, pick_answer, pick_kind
 from agents.demo.events import MISSPELLED
 from agents.demo.story import HOUR, STORY, DemoSeries, Odds, odds_of, prompts_in_use, release_at
+from agents.goals.state import SCHEMA_OF_NODE
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType
 
@@ -61,25 +54,32 @@ class SteadyChance:
         return True
 
 
-def traffic(now: datetime, random: Random, volume: float = 1.0) -> Iterator[DemoAttempts]:
+def traffic(now: datetime, random: Random, volume: float) -> Iterator[DemoAttempts]:
     """Yield every run of the two weeks before `now`, oldest first in each series.
 
     `volume` scales the traffic: 1 makes about 25,000 events.
     """
-    answers = repertoires(random)
     for series in STORY.series:
+        answers = answers_of(SCHEMA_OF_NODE[series.node], series.source)
         for environment, share in STORY.environments.items():
+            chances = {name: SteadyChance(random) for name in ("degraded", "repaired")}
             # Rare outcomes start at different offsets.
-            rare = [SteadyChance(random, random.uniform(-0.5, 0.5)) for _ in range(2)]
-            draws = _OutcomeDraws(random, SteadyChance(random), SteadyChance(random), *rare)
+            for name in ("lost", "unknown_tool"):
+                chances[name] = SteadyChance(random, random.uniform(-0.5, 0.5))
             starts = _starts(now, series.peak_runs_per_hour * share * volume, random)
             for number, at in enumerate(starts):
                 parts = (series.provider, series.model, series.node, environment, str(number))
-                name = f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}"
                 prompt = random.choice(prompts_in_use(series.source, environment, now - at))
-                place = place_of(series, environment, prompt, now, at)
                 odds = odds_of(series, prompt, now - at)
-                yield draws.run(name, place, series, odds, at, answers[series.source])
+                pick = partial(pick_answer, answers, odds.codes, random)
+                run = DemoAttempts(
+                    f"demo-{sha256(' '.join(parts).encode()).hexdigest()[:10]}",
+                    place_of(series, environment, prompt, now, at),
+                    make_calls(series.pace, _outcomes(odds, chances, random), at, pick, random),
+                )
+                if run.reason is None and chances["unknown_tool"].happens(UNKNOWN_TOOL_SHARE):
+                    run = replace(run, unknown_tool=random.choice(MISSPELLED))
+                yield run
 
 
 def place_of(
@@ -108,40 +108,12 @@ def _starts(now: datetime, peak: float, random: Random) -> Iterator[datetime]:
         yield from (min(begin + moment * HOUR, now - SETTLED) for moment in moments)
 
 
-@dataclass(slots=True)
-class _OutcomeDraws:
-    """The random outcomes of one series in one environment."""
-
-    random: Random
-    degraded: SteadyChance
-    repaired: SteadyChance
-    lost: SteadyChance
-    unknown_tool: SteadyChance
-
-    def run(
-        self,
-        name: str,
-        place: Dimensions,
-        series: DemoSeries,
-        odds: Odds,
-        at: datetime,
-        answers: Repertoire,
-    ) -> DemoAttempts:
-        schema = SCHEMA_OF_NODE[series.node]
-        answer = partial(answers.pick, schema, random=self.random, codes=odds.codes)
-        outcomes = self._outcomes(odds)
-        calls = make_calls(series.node, series.pace, outcomes, at, answer, self.random)
-        ladder = DemoAttempts(name, place, calls)
-        if ladder.reason is None and self.unknown_tool.happens(UNKNOWN_TOOL_SHARE):
-            return DemoAttempts(name, place, calls, unknown_tool=self.random.choice(MISSPELLED))
-        return ladder
-
-    def _outcomes(self, odds: Odds) -> Iterator[Outcome]:
-        """Yield the outcomes of a run's calls, at most two."""
-        if self.lost.happens(LOST_SHARE):
-            yield self.random.choice((CallErrorType.TIMEOUT, CallErrorType.PROVIDER_ERROR))
-            return
-        degrades = self.degraded.happens(odds.degraded)
-        if degrades or self.repaired.happens(odds.repaired):
-            yield pick_kind(odds.mix, self.random)
-        yield pick_kind(odds.mix, self.random) if degrades else None
+def _outcomes(odds: Odds, chances: Mapping[str, SteadyChance], random: Random) -> Iterator[Outcome]:
+    """Yield the outcomes of a run's calls, at most two."""
+    if chances["lost"].happens(LOST_SHARE):
+        yield random.choice((CallErrorType.TIMEOUT, CallErrorType.PROVIDER_ERROR))
+        return
+    degrades = chances["degraded"].happens(odds.degraded)
+    if degrades or chances["repaired"].happens(odds.repaired):
+        yield pick_kind(odds.mix, random)
+    yield pick_kind(odds.mix, random) if degrades else None

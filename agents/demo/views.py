@@ -4,8 +4,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from agents.demo.jobs import last_order, order_demo
-from agents.demo.loading import is_loaded
+from agents.demo.loading import is_loaded, last_order, order_demo
 from agents.jobs import DemoOrder
 from diagnostics.settings.frame import settings_form, show
 from diagnostics.web.pages import ConsoleRequest, user_of

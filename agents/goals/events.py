@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from agents.goals.models import Attempt, Goal
-from agents.goals.state import NODES, AttemptState
+from agents.goals.state import NODES, SCHEMA_OF_NODE, AttemptState
 from agents.llm.provider import ANSWERERS
 from diagnostics import clock
 from diagnostics.ingest.recording import record
@@ -19,11 +19,6 @@ from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.proposals import SCHEMA_VERSION
 from plans.models.check import CompletionCheck
 
-SCHEMAS = {
-    Goal.Mode.NEXT_STEP: PlannerSchema.NEXT_STEP,
-    Goal.Mode.PLAN: PlannerSchema.PLAN,
-    Goal.Mode.ACTIONS: PlannerSchema.ACTIONS,
-}
 SCHEMA_VERSIONS = {
     PlannerSchema.NEXT_STEP: SCHEMA_VERSION,
     PlannerSchema.PLAN: CONTRACT_VERSION,
@@ -43,7 +38,7 @@ SAME_IN_EVENT = (
 
 
 def schema_of(goal: Goal) -> PlannerSchema:
-    return SCHEMAS[Goal.Mode(goal.mode)]
+    return SCHEMA_OF_NODE[goal.mode]
 
 
 def record_attempt(

@@ -64,6 +64,8 @@ NODES = {
     PlannerSchema.PLAN: "plan",
     PlannerSchema.ACTIONS: "actions",
 }
+# A mode has the name of its node.
+SCHEMA_OF_NODE = {node: schema for schema, node in NODES.items()}
 
 
 class TaskState(BaseModel):

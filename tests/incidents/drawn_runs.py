@@ -9,10 +9,11 @@ from itertools import accumulate
 from random import Random
 from typing import Any
 
-from agents.demo.calls import SCHEMA_OF_NODE, DemoAttempts, Outcome, make_calls, repertoires
+from agents.demo.calls import DemoAttempts, Outcome, answers_of, make_calls, pick_answer
 from agents.demo.events import MISSPELLED, demo_deploy
 from agents.demo.story import HOUR, RunPace
 from agents.demo.traffic import SETTLED, traffic_share
+from agents.goals.state import SCHEMA_OF_NODE
 from diagnostics.ingest.deploy_items import PostedDeploy
 from diagnostics.verdict.cells import Dimensions
 from failsoft.events import CallErrorType, ParseErrorType
@@ -172,18 +173,15 @@ PACES = {"plan": RunPace(2_100, 310), "next_step": RunPace(1_000, 120)}
 
 def attempts_of(incident: DrawnIncident, random: Random) -> Iterator[DemoAttempts]:
     """Yield every run of an incident, in order of their start."""
-    answers = repertoires(random)
-    # A source without scenarios answers like the first.
-    first, *_ = answers.values()
     for number, run in enumerate(incident.runs()):
         parts = f"{incident.kind} {incident.seed} {incident.now.isoformat()} {number}"
-        node, source = run.place.node, run.place.source or ""
-        pick = partial(answers.get(source, first).pick, SCHEMA_OF_NODE[node], random=random)
+        answers = answers_of(SCHEMA_OF_NODE[run.place.node], run.place.source)
+        pick = partial(pick_answer, answers, frozenset(), random)
         outcomes = [_outcome(kind) for kind in run.calls]
         yield DemoAttempts(
             correlation_id=f"demo-{sha256(parts.encode()).hexdigest()[:10]}",
             place=run.place,
-            calls=make_calls(node, PACES[node], outcomes, run.at, pick, random),
+            calls=make_calls(PACES[run.place.node], outcomes, run.at, pick, random),
             unknown_tool=random.choice(MISSPELLED) if run.has_unknown_tool else None,
         )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
 
-from agents.demo.calls import SCHEMA_OF_NODE
+from agents.goals.state import SCHEMA_OF_NODE
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.cells import Dimensions
 from tests.incidents.traffic_model import SILENT, WORLD, Rates, TrafficShape, World, as_shares

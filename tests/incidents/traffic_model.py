@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agents.demo.calls import SCHEMA_OF_NODE
+from agents.goals.state import SCHEMA_OF_NODE
 from diagnostics.verdict.cells import Dimensions
 
 _WORLD_FILE = Path(__file__).with_name("world.toml")

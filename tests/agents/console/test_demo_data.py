@@ -6,7 +6,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from agents.demo import jobs, loading
+from agents.demo import loading
 from agents.goals.models import Goal
 from agents.jobs import DemoOrder
 from diagnostics import clock
@@ -30,8 +30,8 @@ def admin(
 
 def work_off(project: Project) -> None:
     """Do what a worker does with the orders that are queued."""
-    for message in OutboxMessage.objects.filter(project=project, task=jobs.TASK).order_by("pk"):
-        jobs.carry_out(**message.kwargs)
+    for message in OutboxMessage.objects.filter(project=project, task=loading.TASK).order_by("pk"):
+        loading.carry_out(**message.kwargs)
 
 
 def test_one_click_loads_and_one_removes(admin: Client, project: Project) -> None:
@@ -68,7 +68,7 @@ def test_two_clicks_are_one_order(admin: Client, project: Project) -> None:
 
 def test_an_order_whose_worker_died_can_be_given_again(admin: Client, project: Project) -> None:
     admin.post("/settings/demo/", {"do": "load"})
-    long_ago = clock.now() - 2 * jobs.LOST
+    long_ago = clock.now() - 2 * loading.LOST
     DemoOrder.objects.update(at=long_ago)
     admin.post("/settings/demo/", {"do": "load"})
     assert sorted(DemoOrder.objects.values_list("status", flat=True)) == ["failed", "running"]
@@ -94,7 +94,7 @@ def test_the_page_of_an_order_whose_worker_died_has_its_button_again(
 ) -> None:
     admin.post("/settings/demo/", {"do": "load"})
     assert "Load demo data" not in admin.get("/settings/demo/").content.decode()
-    DemoOrder.objects.update(at=clock.now() - 2 * jobs.LOST)
+    DemoOrder.objects.update(at=clock.now() - 2 * loading.LOST)
     html = admin.get("/settings/demo/").content.decode()
     assert "Failed: see the worker log" in html
     assert "Load demo data" in html

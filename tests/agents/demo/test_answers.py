@@ -1,12 +1,10 @@
 """Spoiled answers are what they are meant to be, by the product's own parser."""
 
-from random import Random
-
 import pytest
 
-from agents.demo.answers import DemoAnswer, good_answers, sort_spoiled, spoiled_answers
-from agents.demo.story import STORY, Scenario, plan_of
-from failsoft.events import ParseErrorType, ValidationErrorItem
+from agents.demo.calls import answers_to, good_answers, spoiled_answers
+from agents.demo.story import STORY, Scenario
+from failsoft.events import ParseErrorType
 from failsoft.plans.validation import validate_payload
 from failsoft.retry.answers import WRITTEN, Misunderstood, PlannerSchema, Understood
 
@@ -17,7 +15,7 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda item:
 
 @every_scenario
 def test_plan_of_every_scenario_keeps_the_contract(scenario: Scenario) -> None:
-    assert validate_payload(plan_of(scenario), strict=False) == []
+    assert validate_payload(scenario.plan, strict=False) == []
 
 
 @every_schema
@@ -29,37 +27,31 @@ def test_good_answers_are_understood_alike(schema: PlannerSchema, scenario: Scen
     assert values[0] == values[1] == values[2]
 
 
-@every_scenario
-def test_last_next_step_is_the_end(scenario: Scenario) -> None:
-    written = next(good_answers(PlannerSchema.NEXT_STEP, scenario, cycle=len(scenario.steps) + 1))
-    assert isinstance(written.reading, Understood)
-    assert written.reading.value == {"kind": "finish", "answer": scenario.answer}
-
-
 @every_schema
 @every_scenario
 def test_no_spoiled_answer_is_understood(schema: PlannerSchema, scenario: Scenario) -> None:
-    spoiled = list(spoiled_answers(schema, scenario, Random(1)))
+    spoiled = list(spoiled_answers(schema, scenario))
     assert [item.text for item in spoiled if isinstance(item.reading, Understood)] == []
 
 
 @every_schema
-def test_every_kind_of_failure_occurs_and_is_located(schema: PlannerSchema) -> None:
-    by_kind = sort_spoiled(schema, SCENARIOS, Random(1))
-    assert set(by_kind) == set(ParseErrorType) - {ParseErrorType.OTHER}
-    for written in (item for items in by_kind.values() for item in items):
-        first = errors_of(written)[0]
+@every_scenario
+def test_every_kind_of_failure_occurs_and_is_located(
+    schema: PlannerSchema, scenario: Scenario
+) -> None:
+    spoiled = list(spoiled_answers(schema, scenario))
+    assert {item.kind for item in spoiled} == set(ParseErrorType) - {ParseErrorType.OTHER}
+    for item in spoiled:
+        assert isinstance(item.reading, Misunderstood)
+        first = item.reading.errors[0]
         assert first.message
         assert first.line is not None
         assert first.column is not None
 
 
 @every_schema
-def test_answers_are_cut_off_where_the_limit_is(schema: PlannerSchema) -> None:
-    cut = sort_spoiled(schema, SCENARIOS, Random(1))[ParseErrorType.TRUNCATED]
+@every_scenario
+def test_answers_are_cut_off_where_the_limit_is(schema: PlannerSchema, scenario: Scenario) -> None:
+    answers = answers_to(schema, scenario)
+    cut = [item for item in answers if item.kind is ParseErrorType.TRUNCATED]
     assert {item.finish_reason for item in cut} == {"length"}
-
-
-def errors_of(written: DemoAnswer) -> list[ValidationErrorItem]:
-    assert isinstance(written.reading, Misunderstood)
-    return list(written.reading.errors)

@@ -30,7 +30,7 @@ def now(request: pytest.FixtureRequest) -> datetime:
 
 @pytest.fixture(scope="module")
 def ladders(now: datetime) -> list[DemoAttempts]:
-    return list(traffic(now, Random(7)))
+    return list(traffic(now, Random(7), volume=1))
 
 
 @pytest.fixture(scope="module")
