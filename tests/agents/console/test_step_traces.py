@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.runs.tracing import StepTrace, find_critical_path, find_root_causes
+from agents.console.run_reading import StepTrace, find_critical_path, find_root_causes
 
 
 def ran(position: int, end: float, *after: str, ok: bool = True) -> StepTrace:
