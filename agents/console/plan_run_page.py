@@ -187,18 +187,19 @@ def rerun(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
 def resolve(request: ConsoleRequest, run_id: UUID) -> HttpResponse:
     """Settle the marked steps by the member's word; the run goes on."""
     run = _mine(request, run_id)
-    positions = (read_number(text) for text in request.POST.getlist("position"))
-    chosen = [(run.pk, at) for at in positions if at is not None][:MOST_AT_ONCE]
+    numbers = (read_number(text) for text in request.POST.getlist("position"))
+    chosen = [position for position in numbers if position is not None][:MOST_AT_ONCE]
     verdict = request.POST.get("verdict", "")
     if not chosen or verdict not in Verdict.values:
         messages.error(request, "Select at least one step.")
         return redirect("plan_run", run.pk)
-    resolved = resolve_steps(chosen, verdict, request.user.get_username())
-    if resolved.refused:
-        messages.error(request, f"No change. {resolved.refused[0][2]}")
+    try:
+        resolve_steps(run.pk, chosen, Verdict(verdict), request.user.get_username())
+    except RunRefusedError as error:
+        messages.error(request, f"No change. {error}")
     else:
         note(run.project_id, request.user, f"plan_run.steps_{verdict}", str(run.pk))
-        message = f"{plural(len(resolved.done), 'step')} decided; the plan run continues."
+        message = f"{plural(len(chosen), 'step')} decided; the plan run continues."
         messages.success(request, message)
     return redirect("plan_run", run.pk)
 

@@ -26,7 +26,7 @@ from failsoft.plans.contract import MAX_PAYLOAD_BYTES, PlanPayload, TaskStatus
 from failsoft.plans.violations import Violation
 from plans.bodies import LocatedFault, describe_violations, read_json_body
 from plans.models.run import Run
-from plans.runs.ended_runs import Verdict, rerun, resolve_step
+from plans.runs.ended_runs import Verdict, rerun, resolve_steps
 from plans.runs.records import check_results, results_document, results_of
 from plans.runs.submission import InvalidPlanError, RunRefusedError, cancel_run, submit_run
 
@@ -220,9 +220,8 @@ class ResolveStepView(KeyedView):
         by = options.by or _key_name(request)
         action = f"plan_run.steps_{options.verdict}"
         with _refusing(), noting(run.project_id, key_of(request), action, str(run.pk)):
-            return _accept(
-                resolve_step(run.pk, position, options.verdict, by, new_key=options.new_key)
-            )
+            new_key = options.new_key
+            return _accept(resolve_steps(run.pk, [position], options.verdict, by, new_key=new_key))
 
 
 class RerunView(KeyedView):

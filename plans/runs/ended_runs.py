@@ -5,9 +5,7 @@ workers as `poison`. A person who has checked decides: it was done, it was not d
 it again. The run then continues with the steps that were skipped because of it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -30,12 +28,12 @@ _ENDED = (Run.State.ENDED, Run.State.POISON)
 NAME_BYTES = 200
 
 
-def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
-    """Return a run that has ended, of `runs` or of all.
+def _ended_run(run_id: UUID, runs: QuerySet[Run]) -> Run:
+    """Return a run that has ended.
 
     Raises RunRefusedError: `run_not_found`, `run_not_ended`.
     """
-    run = (Run.objects.all() if runs is None else runs).filter(pk=run_id).first()
+    run = runs.filter(pk=run_id).first()
     if run is None:
         raise RunRefusedError("run_not_found", "Run not found.")
     if run.state not in _ENDED:
@@ -43,7 +41,7 @@ def ended_run(run_id: UUID, runs: QuerySet[Run] | None = None) -> Run:
     return run
 
 
-def kept_payload(run: Run) -> object:
+def _kept_payload(run: Run) -> object:
     """Return the payload of a run that has ended; RunRefusedError: `values_deleted`."""
     try:
         payload: object = working_store.get(run, "payload")
@@ -61,8 +59,8 @@ def rerun(run_id: UUID, from_position: int | None = None, *, by: str = "") -> Ru
     Raises RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
     `values_deleted`.
     """
-    run = ended_run(run_id)
-    payload = kept_payload(run)
+    run = _ended_run(run_id, Run.objects.all())
+    payload = _kept_payload(run)
     plan = read_plan(payload, read_rows(run))
     if not 0 <= (from_position or 0) < max(len(plan.steps), 1):
         raise RunRefusedError("step_not_found", "Step not found.")
@@ -136,48 +134,20 @@ _RESET: dict[str, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Resolved:
-    done: list[tuple[UUID, int]] = field(default_factory=list)
-    refused: list[tuple[UUID, int, RunRefusedError]] = field(default_factory=list)
-
-
-def resolve_step(
-    run_id: UUID, position: int, verdict: str, by: str, *, new_key: bool = False
+def resolve_steps(
+    run_id: UUID, positions: Sequence[int], verdict: Verdict, by: str, *, new_key: bool = False
 ) -> Run:
-    """Settle a step by a person's decision, and resume its run.
+    """Settle steps by a person's decision, all or none, and resume their run.
 
-    `verdict` is `done` (it counts as ok), `not_done` (it has failed) or `resume` (it is
+    `verdict` is `done` (they count as ok), `not_done` (they have failed) or `resume` (they are
     run again, under the same idempotency key unless `new_key`). Raises
     RunRefusedError: `run_not_found`, `run_not_ended`, `step_not_found`,
     `step_decided`, `values_deleted`.
     """
-    return _resolve(run_id, [position], Verdict(verdict), by, new_key=new_key)
-
-
-def resolve_steps(choices: Iterable[tuple[UUID, int]], verdict: str, by: str) -> Resolved:
-    """Settle several steps the same way, run by run; one refused run stops no other."""
-    positions_by_run: dict[UUID, list[int]] = defaultdict(list)
-    for run_id, position in choices:
-        positions_by_run[run_id].append(position)
-    resolved = Resolved()
-    for run_id, positions in positions_by_run.items():
-        try:
-            _resolve(run_id, positions, Verdict(verdict), by, new_key=False)
-        except RunRefusedError as error:
-            resolved.refused += [(run_id, position, error) for position in positions]
-        else:
-            resolved.done += [(run_id, position) for position in positions]
-    return resolved
-
-
-def _resolve(
-    run_id: UUID, positions: Sequence[int], verdict: Verdict, by: str, *, new_key: bool
-) -> Run:
     with transaction.atomic():
-        run = ended_run(run_id, Run.objects.select_for_update())
+        run = _ended_run(run_id, Run.objects.select_for_update())
         _check_undecided(run, positions)
-        plan = read_plan(kept_payload(run), read_rows(run))
+        plan = read_plan(_kept_payload(run), read_rows(run))
         for step in run.steps.filter(position__in=positions):
             _decide(run, step, verdict, redact(by, NAME_BYTES), new_key=new_key)
         blocked = _find_blocked(run, plan, positions)

@@ -11,7 +11,7 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from failsoft.plans.execution import CallContext
 from plans.models.run import Run, RunStep, WorkingItem
-from plans.runs.ended_runs import UNRESOLVED, resolve_step, resolve_steps
+from plans.runs.ended_runs import UNRESOLVED, Verdict, resolve_steps
 from plans.runs.records import results_of
 from plans.runs.submission import RunRefusedError, submit_run
 from plans.tools import registry
@@ -76,7 +76,7 @@ def test_c17_a_call_that_may_have_happened_waits_for_somebody(
 
 
 def test_a_step_that_was_done_counts_as_ok_and_the_run_goes_on(run: Run, keys: list[str]) -> None:
-    resolve_step(run.pk, 1, "done", "alice")
+    resolve_steps(run.pk, [1], Verdict.DONE, "alice")
     deliver()
     assert _states(run) == [
         (True, False, None),
@@ -90,7 +90,7 @@ def test_a_step_that_was_done_counts_as_ok_and_the_run_goes_on(run: Run, keys: l
 
 
 def test_a_step_that_was_not_done_has_failed(run: Run, keys: list[str]) -> None:
-    resolve_step(run.pk, 1, "not_done", "alice")
+    resolve_steps(run.pk, [1], Verdict.NOT_DONE, "alice")
     deliver()
     assert _states(run)[1] == (False, False, "not_done")
     assert _states(run)[3][2] == 'dependency_skipped: "tell"; root cause "pay" (not_done)'
@@ -101,7 +101,7 @@ def test_a_step_that_was_not_done_has_failed(run: Run, keys: list[str]) -> None:
 def test_a_step_that_is_resumed_is_called_under_its_key(
     run: Run, keys: list[str], new_key: bool, group: int
 ) -> None:
-    resolve_step(run.pk, 1, "resume", "alice", new_key=new_key)
+    resolve_steps(run.pk, [1], Verdict.RESUME, "alice", new_key=new_key)
     deliver()
     run.refresh_from_db()
     assert run.task_status == "COMPLETED"
@@ -110,7 +110,7 @@ def test_a_step_that_is_resumed_is_called_under_its_key(
 
 def test_what_waited_for_a_step_that_was_done_runs_after_the_deadline(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(deadline_at=clock.now() - timedelta(minutes=1))
-    resolve_step(run.pk, 1, "done", "alice")
+    resolve_steps(run.pk, [1], Verdict.DONE, "alice")
     deliver()
     run.refresh_from_db()
     assert run.task_status == "COMPLETED"
@@ -119,36 +119,42 @@ def test_what_waited_for_a_step_that_was_done_runs_after_the_deadline(run: Run) 
 def test_a_step_that_is_known_is_not_resolved(run: Run) -> None:
     for position, code in ((0, "step_decided"), (9, "step_not_found")):
         with pytest.raises(RunRefusedError) as refused:
-            resolve_step(run.pk, position, "done", "alice")
+            resolve_steps(run.pk, [position], Verdict.DONE, "alice")
         assert refused.value.code == code
-    resolve_step(run.pk, 1, "done", "alice")
+    resolve_steps(run.pk, [1], Verdict.DONE, "alice")
     with pytest.raises(RunRefusedError) as refused:
-        resolve_step(run.pk, 1, "done", "alice")
+        resolve_steps(run.pk, [1], Verdict.DONE, "alice")
     assert refused.value.code == "run_not_ended"
 
 
 def test_a_run_whose_arguments_are_deleted_cannot_go_on(run: Run) -> None:
     WorkingItem.objects.all().delete()
     with pytest.raises(RunRefusedError, match="deleted"):
-        resolve_step(run.pk, 1, "resume", "alice")
+        resolve_steps(run.pk, [1], Verdict.RESUME, "alice")
 
 
 def test_a_run_whose_key_is_replaced_cannot_go_on(run: Run, settings: Any) -> None:
     settings.FAILSOFT_WORKING_KEY = OTHER_KEY
     with pytest.raises(RunRefusedError, match="deleted"):
-        resolve_step(run.pk, 1, "resume", "alice")
+        resolve_steps(run.pk, [1], Verdict.RESUME, "alice")
 
 
-def test_many_steps_are_resolved_at_once_and_one_refusal_stops_no_other(run: Run) -> None:
-    resolved = resolve_steps([(run.pk, 1), (UUID(int=1), 0)], "done", "alice")
-    assert resolved.done == [(run.pk, 1)]
-    assert [error.code for _, _, error in resolved.refused] == ["run_not_found"]
+def test_one_step_that_is_decided_leaves_the_others_undecided(run: Run) -> None:
+    with pytest.raises(RunRefusedError, match="is known"):
+        resolve_steps(run.pk, [1, 0], Verdict.DONE, "alice")
+    assert RunStep.objects.get(run=run, position=1).reason in UNRESOLVED
+
+
+def test_a_run_that_does_not_exist_is_refused(run: Run) -> None:
+    with pytest.raises(RunRefusedError) as refused:
+        resolve_steps(UUID(int=1), [0], Verdict.DONE, "alice")
+    assert refused.value.code == "run_not_found"
 
 
 def test_a_resolved_run_keeps_its_raw_values_until_it_ends_again(run: Run) -> None:
     items = WorkingItem.objects.filter(owner=f"run:{run.pk}")
     assert all(item.expires_at for item in items)
-    resolve_step(run.pk, 1, "done", "alice")
+    resolve_steps(run.pk, [1], Verdict.DONE, "alice")
     assert not any(item.expires_at for item in items.all())
     deliver()
     assert all(item.expires_at for item in items.all())
