@@ -13,19 +13,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import ManualChange, close_breaker, isolate_breaker
+from agents.breakers.store import ManualChange, change_breaker
 from agents.goals.bodies import RefusedGoal
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.bodies import read_model
 from diagnostics.rest.resources import ProblemResource
+from failsoft.retry.breaker import Circuit, close, isolate
 
 TRANSITIONS_SHOWN = 10
 REASON_CHARACTERS = 200
-MOVES: Mapping[str, Callable[[int, ManualChange], bool]] = {
-    "isolate": isolate_breaker,
-    "close": close_breaker,
-}
+MOVES: Mapping[str, Callable[[Circuit], Circuit]] = {"isolate": isolate, "close": close}
 VERB = OpenApiParameter("verb", str, OpenApiParameter.PATH, enum=list(MOVES))
 
 
@@ -98,6 +96,6 @@ class MoveBreakerView(KeyedView):
             raise Http404
         row = get_object_or_404(Breaker, project=project_of(request), pk=breaker_id)
         change = ManualChange(key_of(request), read_model(request._request, ReasonRequest).reason)
-        MOVES[verb](row.pk, change)
+        change_breaker(row.pk, MOVES[verb], change)
         (moved,) = with_latest(Breaker.objects.filter(pk=row.pk))
         return Response(BreakerSerializer(moved).data)

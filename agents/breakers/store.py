@@ -44,7 +44,6 @@ from failsoft.retry.breaker import (
     Ticket,
     TransitionCause,
     admit,
-    close,
     isolate,
     renew_probe,
     settle,
@@ -68,9 +67,6 @@ class BreakerScope:
     model: str
     operation: str
     kind: BreakerKind
-
-    def columns(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 # When this process last saw a breaker closed, by `monotonic`, and in which epoch.
@@ -120,9 +116,9 @@ def report(
     if settled(circuit, row.now if row else clock.now()) == circuit:
         return
     if row is None:
-        Breaker.objects.bulk_create([Breaker(**scope.columns())], ignore_conflicts=True)
+        Breaker.objects.bulk_create([Breaker(**asdict(scope))], ignore_conflicts=True)
     with transaction.atomic():
-        locked = Breaker.objects.select_for_update().get(**scope.columns())
+        locked = Breaker.objects.select_for_update().get(**asdict(scope))
         # The clock is read under the lock, so that the wait for it does not count.
         _store(locked, settled(_circuit_of(locked, scope.kind), clock.now()))
 
@@ -132,7 +128,7 @@ def renew(scope: BreakerScope, ticket: Ticket) -> None:
     if ticket.probe is None:
         return
     with transaction.atomic():
-        locked = Breaker.objects.select_for_update().get(**scope.columns())
+        locked = Breaker.objects.select_for_update().get(**asdict(scope))
         circuit = _circuit_of(locked, scope.kind)
         _store(locked, renew_probe(circuit, ticket, clock.now(), policy()))
 
@@ -148,24 +144,17 @@ class ManualChange:
 AUTOMATIC = ManualChange()
 
 
-def isolate_breaker(breaker_id: int, change: ManualChange) -> bool:
-    """Open a breaker until it is closed manually; return whether that changed anything."""
-    return _move(breaker_id, isolate, change)
-
-
 def isolate_scope(scope: BreakerScope, change: ManualChange) -> bool:
     """Isolate a breaker that may have no row yet."""
-    Breaker.objects.bulk_create([Breaker(**scope.columns())], ignore_conflicts=True)
-    return isolate_breaker(Breaker.objects.get(**scope.columns()).pk, change)
-
-
-def close_breaker(breaker_id: int, change: ManualChange) -> bool:
-    """Close a breaker manually; return whether that changed anything."""
-    return _move(breaker_id, close, change)
+    Breaker.objects.bulk_create([Breaker(**asdict(scope))], ignore_conflicts=True)
+    return change_breaker(Breaker.objects.get(**asdict(scope)).pk, isolate, change)
 
 
 @transaction.atomic
-def _move(breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualChange) -> bool:
+def change_breaker(
+    breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualChange
+) -> bool:
+    """Isolate or close a breaker manually; return whether that changed anything."""
     locked = Breaker.objects.select_for_update().get(pk=breaker_id)
     after = move(_circuit_of(locked, BreakerKind(locked.kind)))
     if not _store(locked, after, change):
@@ -176,7 +165,7 @@ def _move(breaker_id: int, move: Callable[[Circuit], Circuit], change: ManualCha
 
 
 def _find(scope: BreakerScope) -> Any:  # noqa: ANN401 - a row with its time
-    return Breaker.objects.filter(**scope.columns()).annotate(now=DatabaseNow()).first()
+    return Breaker.objects.filter(**asdict(scope)).annotate(now=DatabaseNow()).first()
 
 
 def _circuit_of(row: Breaker | None, kind: BreakerKind) -> Circuit:

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from agents.breakers.api import MOVES, REASON_CHARACTERS
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import BreakerScope, ManualChange, isolate_scope
+from agents.breakers.store import BreakerScope, ManualChange, change_breaker, isolate_scope
 from agents.goals.state import NODES
 from agents.llm.forms import LanguageModelField, enabled_models
 from agents.llm.models import LanguageModel
@@ -89,7 +89,7 @@ def move_breaker(request: ConsoleRequest, breaker_id: int, verb: str) -> HttpRes
         messages.error(request, "Enter a reason of up to 200 characters.")
         return redirect(_back(request))
     change = ManualChange(request.user, form.cleaned_data["reason"])
-    _report(request, MOVES[verb](row.pk, change), f"{verb.removesuffix('e')}ed")
+    _report(request, change_breaker(row.pk, MOVES[verb], change), f"{verb.removesuffix('e')}ed")
     return redirect(_back(request))
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import timedelta
 from itertools import pairwise
 from multiprocessing.queues import Queue
@@ -24,18 +25,19 @@ from hypothesis.stateful import (
 
 from agents.breakers import store
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import (
-    BreakerScope,
-    ManualChange,
-    acquire,
-    close_breaker,
-    isolate_breaker,
-    renew,
-    report,
-)
+from agents.breakers.store import BreakerScope, ManualChange, acquire, change_breaker, renew, report
 from diagnostics import clock
 from diagnostics.accounts.models import Project
-from failsoft.retry.breaker import Allowed, BreakerKind, BreakerState, CallVerdict, Denied, Ticket
+from failsoft.retry.breaker import (
+    Allowed,
+    BreakerKind,
+    BreakerState,
+    CallVerdict,
+    Denied,
+    Ticket,
+    close,
+    isolate,
+)
 from tests.agents.conftest import let_time_pass
 from tests.failsoft.retry.test_breaker import EDGES
 
@@ -62,7 +64,7 @@ def pass_through(line: BreakerScope) -> Ticket:
 
 
 def row_of(line: BreakerScope) -> Breaker:
-    return Breaker.objects.get(**line.columns())
+    return Breaker.objects.get(**asdict(line))
 
 
 def open_it(line: BreakerScope) -> None:
@@ -138,11 +140,11 @@ def test_changes_of_more_than_three_months_ago_are_forgotten(line: BreakerScope)
 
 def test_somebody_isolates_and_closes_and_is_named(line: BreakerScope) -> None:
     report(line, pass_through(line), GOOD)
-    assert isolate_breaker(row_of(line).pk, ManualChange("ada"))
-    assert not isolate_breaker(row_of(line).pk, ManualChange("ada"))
+    assert change_breaker(row_of(line).pk, isolate, ManualChange("ada"))
+    assert not change_breaker(row_of(line).pk, isolate, ManualChange("ada"))
     let_time_pass(100_000)
     assert isinstance(acquire(line), Denied)
-    assert close_breaker(row_of(line).pk, ManualChange("grace", "the key was renewed"))
+    assert change_breaker(row_of(line).pk, close, ManualChange("grace", "the key was renewed"))
     pass_through(line)
 
     told = BreakerTransition.objects.order_by("pk").values_list("to_state", "actor")
@@ -250,8 +252,8 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     @property
     def row(self) -> Breaker:
         """The row, or what stands for one that is not there yet."""
-        found = Breaker.objects.filter(**self.line.columns()).first()
-        return found or Breaker(**self.line.columns())
+        found = Breaker.objects.filter(**asdict(self.line)).first()
+        return found or Breaker(**asdict(self.line))
 
     @rule(seconds=st.integers(1, 130))
     def time_passes(self, seconds: int) -> None:
@@ -308,8 +310,8 @@ class AnyCourseOfRows(RuleBasedStateMachine):
     @precondition(lambda self: self.row.pk)
     @rule(data=st.data())
     def somebody_acts_by_hand(self, data: st.DataObject) -> None:
-        act = data.draw(st.sampled_from([isolate_breaker, close_breaker]))
-        act(self.row.pk, ManualChange("ada"))
+        act = data.draw(st.sampled_from([isolate, close]))
+        change_breaker(self.row.pk, act, ManualChange("ada"))
 
     @invariant()
     def the_history_has_only_legal_edges_and_ends_at_the_state(self) -> None:

@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 from agents.breakers import store
 from agents.breakers.alerts import gauge_breakers
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import ManualChange, isolate_breaker
+from agents.breakers.store import ManualChange, change_breaker
 from agents.cycle.running import run_goal
 from agents.goals.models import Goal
 from agents.goals.records import goal_record
@@ -24,6 +24,7 @@ from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Membership, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.store.models import OutboxMessage
+from failsoft.retry.breaker import isolate
 from tests.agents.conftest import (
     PLAN,
     Api,
@@ -348,7 +349,7 @@ def test_a_ladder_that_may_not_call_gives_its_probe_back(planner: Planner) -> No
     planner.will_say(NONSENSE)
     run_many(planner, 6)
     let_time_pass(13)
-    isolate_breaker(Breaker.objects.get(kind="transport").pk, ManualChange("ada"))
+    change_breaker(Breaker.objects.get(kind="transport").pk, isolate, ManualChange("ada"))
 
     goal = start(planner)
 

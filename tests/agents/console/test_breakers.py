@@ -6,9 +6,10 @@ import pytest
 from django.test import Client
 
 from agents.breakers.models import Breaker, BreakerTransition
-from agents.breakers.store import ManualChange, isolate_breaker
+from agents.breakers.store import ManualChange, change_breaker
 from diagnostics import clock
 from diagnostics.accounts.models import AuditEntry, Project
+from failsoft.retry.breaker import isolate
 from tests.agents.console.conftest import Read
 from tests.console import Role, make_member, make_model
 
@@ -105,7 +106,7 @@ def test_without_a_reason_nothing_moves(project: Project, client: Client, read: 
 
 def test_a_viewer_looks_and_another_project_sees_nothing(project: Project, client: Client) -> None:
     row = make_breaker(project)
-    isolate_breaker(row.pk, ManualChange("ada"))
+    change_breaker(row.pk, isolate, ManualChange("ada"))
     client.force_login(make_member(project, "vic", Role.VIEWER))
     page = client.get("/breakers/").content.decode()
     assert "Isolated" in page
