@@ -46,7 +46,6 @@ from plans.tools.registry import call_check, offered_tools
 GOALS = Path(__file__).resolve().parent / "goals.txt"
 EMBEDDED = "SmolLM2-135M"
 START_SECONDS = 120
-LOST = "no answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +117,16 @@ class Planner:
 
     def _settle(self, goal: str, attempt: PlannedAttempt) -> Result:
         reply = call(self.provider, self.request_of(goal, attempt))
-        if reply.completion is None:
-            return self._lose(reply.error)
-        answer = reply.completion
+        answer = reply.answer
+        if isinstance(answer, ProviderError):
+            self.failures.append(answer.error_type.value)
+            return CallFailed(answer.error_type)
         self.tokens += (answer.input_tokens or 0) + (answer.output_tokens or 0)
         found = interpret(answer.text, answer.finish_reason, PlannerSchema.PLAN, call_check())
         if isinstance(found, Understood):
             return Valid(found.value)
         self.failures.append(found.error_type.value)
         return Invalid(Feedback(answer.text, found.error_type, found.errors))
-
-    def _lose(self, error: ProviderError | None) -> CallFailed:
-        kind = (error or ProviderError(LOST)).error_type
-        self.failures.append(kind.value)
-        return CallFailed(kind)
 
 
 def describe_share(name: str, part: int, whole: int, goal: str = "") -> str:

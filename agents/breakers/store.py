@@ -24,7 +24,7 @@ from django.conf import settings
 from django.db import transaction
 
 from agents.breakers.models import DENY, Breaker, BreakerTransition
-from agents.llm.provider import RefusedContentError
+from agents.llm.provider import Completion, RefusedContentError
 from agents.llm.transport import Reply
 from diagnostics import clock
 from diagnostics.accounts.audit_log import Actor, identity_of, note
@@ -296,13 +296,13 @@ class Guard:
         if self.call is None:
             return
         ticket, self.call = self.call, None
-        if reply.completion is not None:
+        answer = reply.answer
+        if isinstance(answer, Completion):
             report(self.transport, ticket, CallVerdict.GOOD)
-        elif not reply.was_sent or isinstance(reply.error, RefusedContentError | None):
+        elif not reply.was_sent or isinstance(answer, RefusedContentError):
             report(self.transport, ticket, CallVerdict.NOTHING)
         else:
-            retry_after_seconds = reply.error.retry_after_seconds
-            report(self.transport, ticket, CallVerdict.BAD, retry_after_seconds)
+            report(self.transport, ticket, CallVerdict.BAD, answer.retry_after_seconds)
 
     def settle_attempts(self, ending: Ending) -> None:
         """Report how the attempts ended; without a call they count as nothing."""

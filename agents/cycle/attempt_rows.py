@@ -19,7 +19,7 @@ from agents.goals.events import model_name, provider_name, record_attempt
 from agents.goals.models import Attempt, Goal
 from agents.goals.state import AttemptState
 from agents.llm.models import LanguageModel
-from agents.llm.provider import ANSWERERS, CompletionRequest, ProviderError
+from agents.llm.provider import ANSWERERS, Completion, CompletionRequest, ProviderError
 from agents.llm.registry import open_provider
 from agents.llm.transport import MAX_RETRIES, Reply, call
 from diagnostics import clock
@@ -49,7 +49,7 @@ def call_model(
     try:
         provider = open_provider(model.provider)
     except ProviderError as error:
-        return Reply(None, error, 0, was_sent=False)
+        return Reply(error, 0, was_sent=False)
     request = CompletionRequest(
         model=model.name,
         system=prompt.system,
@@ -67,13 +67,14 @@ def note_reply(row: Attempt, reply: Reply, started: float) -> None:
     """Copy latency, usage and finish reason to the row; `started` is a time of `time.monotonic`."""
     row.latency_ms = round((time.monotonic() - started) * 1000)
     row.transport_retries += reply.retries
-    if reply.completion is not None:
-        row.finish_reason = clean_text(reply.completion.finish_reason or "")[:64] or None
-        row.input_tokens = reply.completion.input_tokens
-        row.output_tokens = reply.completion.output_tokens
-        row.reasoning_tokens = reply.completion.reasoning_tokens
+    answer = reply.answer
+    if isinstance(answer, Completion):
+        row.finish_reason = clean_text(answer.finish_reason or "")[:64] or None
+        row.input_tokens = answer.input_tokens
+        row.output_tokens = answer.output_tokens
+        row.reasoning_tokens = answer.reasoning_tokens
         for name in ANSWERERS:
-            sent = (getattr(reply.completion, name) or "").strip()
+            sent = (getattr(answer, name) or "").strip()
             setattr(row, name, redact_name(sent, LONGEST_NAME) if sent else None)
 
 
@@ -87,9 +88,6 @@ class AttemptRows:
     @property
     def goal(self) -> Goal:
         return self.claim.goal
-
-    def find(self, number: int) -> Attempt | None:
-        return self.stored().filter(attempt=number).first()
 
     def stored(self) -> models.QuerySet[Attempt]:
         return self.goal.attempts.filter(cycle=self.goal.cycle, node=self.node)
@@ -180,9 +178,6 @@ class AttemptRows:
             return CallFailed(CallErrorType(row.error_type or ""))
         errors = tuple(ValidationErrorItem.model_validate(item) for item in row.errors)
         return Invalid(Feedback(row.preview, ParseErrorType(row.error_type or ""), errors))
-
-    def keep(self, name: str, value: object) -> None:
-        working_store.put(self.goal, name, value)
 
     def answer_name(self, row: Attempt) -> str:
         return f"answer:{row.cycle}:{row.node}"

@@ -20,6 +20,7 @@ from agents.goals.events import CHECK_NODE, CHECK_SCHEMA, error_type_of, model_n
 from agents.goals.models import Attempt
 from agents.goals.policies import budget_of, spent_by
 from agents.goals.state import describe_results, spent_dimension
+from agents.llm.provider import ProviderError
 from agents.llm.transport import Reply
 from diagnostics import clock
 from diagnostics.redaction.redactor import redact, redact_json
@@ -158,18 +159,16 @@ class _CheckCall:
             return attempt, rows.begin(attempt, prompt)
 
     def _settle(self, row: Attempt, reply: Reply) -> CheckerOutput:
-        if reply.completion is None:
-            error = reply.error
-            kind = error.error_type if error else CallErrorType.PROVIDER_ERROR
-            items = [_item(kind.value, str(error))]
-            self._end(row, Attempt.State.CALL_FAILED, kind.value, items)
-            raise CheckerFailedError(f"the model did not answer ({kind.value})")
-        completion = reply.completion
-        row.preview = redact(clean_text(completion.text), PREVIEW_BYTES)
-        is_cut = ending_of(completion.finish_reason) in CUT_OR_BLOCKED
+        answer = reply.answer
+        if isinstance(answer, ProviderError):
+            kind = answer.error_type.value
+            self._end(row, Attempt.State.CALL_FAILED, kind, [_item(kind, str(answer))])
+            raise CheckerFailedError(f"the model did not answer ({kind})")
+        row.preview = redact(clean_text(answer.text), PREVIEW_BYTES)
+        is_cut = ending_of(answer.finish_reason) in CUT_OR_BLOCKED
         # The rules of every other check: the same answer has the same verdict.
         verdict = resolve_completion_decision(
-            None, completion.text, self.check_id, output_is_cut=is_cut
+            None, answer.text, self.check_id, output_is_cut=is_cut
         )
         if verdict.decision is CheckDecision.UNDECIDABLE:
             cause = str(verdict.cause)
@@ -177,7 +176,7 @@ class _CheckCall:
             self._end(row, Attempt.State.INVALID, error_type_of(cause).value, items)
         else:
             self._end(row, Attempt.State.VALID, None, [])
-        return CheckerOutput(completion.text, is_cut)
+        return CheckerOutput(answer.text, is_cut)
 
     def _end(self, row: Attempt, state: str, error_type: str | None, items: list[Any]) -> None:
         row.state, row.error_type = state, error_type

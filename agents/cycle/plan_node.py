@@ -81,7 +81,7 @@ from failsoft.retry.engine import (
     Valid,
     attempts,
 )
-from failsoft.retry.policy import OutputMode, RetryPolicy
+from failsoft.retry.policy import OutputMode
 from failsoft.retry.prompts import Prompt, Request, build_prompt, tools_for
 from failsoft.retry.stubs import stub_plan, stub_proposal
 from plans.runs import working_store
@@ -98,14 +98,16 @@ def generate_plan_with_retry(claim: GoalClaim, request: Request) -> Ending:
     goal, node = claim.goal, NODES[request.schema]
     guard = Guard.of(goal.project_id, provider_name(goal) or "", model_name(goal) or "", node)
     shell = _Shell(claim, request, guard, AttemptRows(claim, node))
-    steps = attempts(shell.limit(policies.policy_of(goal, request)))
+    policy = policies.policy_of(goal, request)
+    # The breakers may allow fewer, given the attempts already stored.
+    steps = attempts(guard.limit(policy, shell.rows.stored().count()))
     attempt = next(steps)
     while True:
         try:
             attempt = steps.send(shell.settle(attempt))
         except StopIteration as stop:
             ending: Ending = stop.value
-            shell.guard.settle_attempts(ending)
+            guard.settle_attempts(ending)
             return ending
 
 
@@ -116,17 +118,13 @@ class _Shell:
     guard: Guard
     rows: AttemptRows
 
-    def limit(self, policy: RetryPolicy) -> RetryPolicy:
-        """Return the policy that the breakers allow, given the attempts already stored."""
-        return self.guard.limit(policy, self.rows.stored().count())
-
     @property
     def goal(self) -> Goal:
         return self.claim.goal
 
     def settle(self, attempt: PlannedAttempt) -> Result:
         """Return the result of one attempt: stored, refused or made now."""
-        row = self.rows.find(attempt.number)
+        row = self.rows.stored().filter(attempt=attempt.number).first()
         if row is None:
             return self._stop() or self._ask(attempt)
         if row.state == Attempt.State.CALLING:
@@ -153,15 +151,15 @@ class _Shell:
         started = time.monotonic()
         reply = self._call(attempt, prompt)
         own = self.goal.planner_model.max_output_tokens
-        if attempt.max_output_tokens > own and isinstance(reply.error, RefusedContentError):
+        if attempt.max_output_tokens > own and isinstance(reply.answer, RefusedContentError):
             # Raised after a cut answer, perhaps above what the model takes.
             row.max_output_tokens = own
             reply = self._call(replace(attempt, max_output_tokens=own), prompt)
         self.guard.settle_call(reply)
         note_reply(row, reply, started)
-        if reply.completion is None:
-            return self._wait(row, reply.error) or self._store_failure(row, reply.error)
-        parsed, written = self._read(reply.completion)
+        if isinstance(reply.answer, ProviderError):
+            return self._wait(row, reply.answer) or self._store_failure(row, reply.answer)
+        parsed, written = self._read(reply.answer)
         if isinstance(parsed, Misunderstood):
             tokens = row.output_tokens, row.reasoning_tokens
             parsed = explain_reasoning(parsed, written, *tokens)
@@ -176,13 +174,13 @@ class _Shell:
         self.rows.fail(row, Attempt.State.INVALID, parsed.error_type, items, unknown)
         return Invalid(Feedback(clean_text(written), parsed.error_type, parsed.errors))
 
-    def _wait(self, row: Attempt, error: ProviderError | None) -> CallFailed | None:
+    def _wait(self, row: Attempt, error: ProviderError) -> CallFailed | None:
         """Forget the attempt if the provider is worth a wait that the goal has time for.
 
         It is made again then, as the transport repeats it after short waits.
         """
-        wait = error.wait_seconds if error else None
-        if error is None or wait is None or not policies.can_wait(self.goal, wait):
+        wait = error.wait_seconds
+        if wait is None or not policies.can_wait(self.goal, wait):
             return None
         logger.warning(
             "call_postponed",
@@ -191,7 +189,7 @@ class _Shell:
             error=str(error),
             wait_seconds=wait,
         )
-        self.rows.keep(self.rows.retries_name(row), row.transport_retries + 1)
+        working_store.put(self.goal, self.rows.retries_name(row), row.transport_retries + 1)
         row.delete()
         return CallFailed(error.error_type, wait)
 
@@ -203,7 +201,7 @@ class _Shell:
         toolset = TOOLSETS[self.goal.toolset or ""]
         judged = judge_calls(completion.tool_calls, text, finish_reason, toolset)
         # Stored also when nothing can be applied: the goal then shows what failed.
-        self.rows.keep(f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
+        working_store.put(self.goal, f"{CALLS}:{self.goal.cycle}", judged.result.to_json())
         return judged.verdict, judged.written
 
     def _call(self, attempt: PlannedAttempt, prompt: Prompt) -> Reply:
@@ -232,7 +230,7 @@ class _Shell:
         unknown = self._settle_actions(row, parsed) if is_actions else []
         with transaction.atomic():
             self.rows.end(row, unknown)
-            self.rows.keep(self.rows.answer_name(row), parsed.value)
+            working_store.put(self.goal, self.rows.answer_name(row), parsed.value)
             learn(self.goal, row, self.request.schema, parsed.value)
         return Valid(parsed.value)
 
@@ -247,11 +245,10 @@ class _Shell:
             for name in result.unknown_tools
         ]
 
-    def _store_failure(self, row: Attempt, error: ProviderError | None) -> Result:
-        error_type = error.error_type if error else CallErrorType.PROVIDER_ERROR
-        items: JSON = [{"code": error_type.value, "message": str(error)}]
-        self.rows.fail(row, Attempt.State.CALL_FAILED, error_type, items)
-        return CallFailed(error_type)
+    def _store_failure(self, row: Attempt, error: ProviderError) -> Result:
+        items: JSON = [{"code": error.error_type.value, "message": str(error)}]
+        self.rows.fail(row, Attempt.State.CALL_FAILED, error.error_type, items)
+        return CallFailed(error.error_type)
 
 
 logger = structlog.get_logger(__name__)

@@ -45,8 +45,7 @@ MAX_ANSWER_BYTES = 64 << 20
 class Reply:
     """The answer or the error of a call, and how often it was retried."""
 
-    completion: Completion | None
-    error: ProviderError | None
+    answer: Completion | ProviderError
     retries: int
     # False if there was no provider to send it to.
     was_sent: bool = True
@@ -67,9 +66,9 @@ def call(
         ):
             with attempt:
                 tries = attempt.num
-                return Reply(provider.complete(request), None, tries - 1)
+                return Reply(provider.complete(request), tries - 1)
     except ProviderError as error:
-        return Reply(None, error, tries - 1)
+        return Reply(error, tries - 1)
     raise AssertionError("unreachable")  # pragma: no cover - one try is always made
 
 

@@ -403,9 +403,9 @@ def test_used_up_credit_is_not_waited_for(wire: Wire, status: int, error: object
     wire.status, wire.body = status, {"error": error}
     reply = call(openai_at(wire), ask())
 
-    assert isinstance(reply.error, NoCreditError)
-    assert (reply.error.error_type, reply.retries) == ("rate_limited", 0)
-    assert str(reply.error).endswith(f"answered {status}: no credit")
+    assert isinstance(reply.answer, NoCreditError)
+    assert (reply.answer.error_type, reply.retries) == ("rate_limited", 0)
+    assert str(reply.answer).endswith(f"answered {status}: no credit")
 
 
 def streamed(*parts: object) -> bytes:
@@ -634,14 +634,14 @@ def test_the_transport_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPat
 
     reply = call(script, ask())
 
-    assert (reply.completion, reply.retries) == (Completion("hi"), 1)
+    assert (reply.answer, reply.retries) == (Completion("hi"), 1)
     assert 2.5 in naps
 
 
 def test_the_transport_does_not_hold_a_worker_for_long() -> None:
     reply = call(Flaky([RateLimitedError("no", retry_after_seconds=60)]), ask())
 
-    assert isinstance(reply.error, RateLimitedError)
+    assert isinstance(reply.answer, RateLimitedError)
     assert reply.retries == 0
 
 
