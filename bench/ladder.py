@@ -10,11 +10,11 @@ import argparse
 import json
 from time import perf_counter
 
-from agents.llm.scripted import ScriptedProvider
 from bench.database import say
 from bench.growth import seconds_of
 from bench.model import Planner
 from failsoft.retry.engine import attempts
+from tests.scripted import ScriptedProvider
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {"text": "hi"}}}]}'
 GOAL = "Echo the word hi."

@@ -96,11 +96,7 @@ def _no_kept_threads(request: pytest.FixtureRequest) -> Iterator[None]:
         request.getfixturevalue("django_db_setup")
     yield
     # Loaded here: the tests of pure packages need none of it.
-    for pool in (
-        import_string("plans.runs.inline.crew_threads"),
-        import_string("plans.runs.worker_threads.writers"),
-    ):
-        pool.end()
+    import_string("tests.kept_threads.end_kept_threads")()
     if has_database:
         # Work that was stopped by its deadline has replaced the one that Django closes itself.
         with request.getfixturevalue("django_db_blocker").unblock():

@@ -64,7 +64,6 @@ def submit_goal(
     idempotency_key: str | None = None,
     *,
     source: str | None = None,
-    environment: str | None = None,
 ) -> Goal:
     """Check and queue a goal; `body` is that of POST /api/v1/goals (docs/http-api.md).
 
@@ -81,7 +80,7 @@ def submit_goal(
         if idempotency_key is not None:
             goal.idempotency_digest = digest_key(project_id, idempotency_key)
         goal.source = source and redact_name(source)
-        environment = environment or settings.FAILSOFT_ENVIRONMENT
+        environment = settings.FAILSOFT_ENVIRONMENT
         goal.environment = redact_name(environment) if environment else None
         try:
             with transaction.atomic():

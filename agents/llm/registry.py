@@ -12,18 +12,17 @@ from agents.llm.scripted import open_script
 from diagnostics.outbound import credentials
 
 
-class ProviderCredentialError(RefusedCallError):
-    """the credential of a provider cannot be read; the message names the reference"""
-
-
 def read_credential(reference: str) -> str | None:
-    """Return the value of a reference and mask it everywhere; None for no reference."""
+    """Return the value of a reference and mask it everywhere; None for no reference.
+
+    RefusedCallError names a reference that cannot be read.
+    """
     if not reference:
         return None
     try:
         return credentials.read_credential(reference, "provider_key")
     except credentials.CredentialError as error:
-        raise ProviderCredentialError(str(error)) from None
+        raise RefusedCallError(str(error)) from None
 
 
 # Imported by name, so that a process that plans no goals never loads an SDK.

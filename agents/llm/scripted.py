@@ -1,6 +1,6 @@
-"""A provider that answers from a script: the test double, an ordinary implementation.
+"""A provider that answers from a script: a double of a model for installations that allow it.
 
-In memory, `ScriptedProvider([...])`; or for worker processes a JSON Lines file, one reply a line:
+A script is a JSON Lines file, one reply a line:
 `{"text": "...", "finish_reason": "length"}`, `{"tool_calls": [...]}` or `{"error": "timeout"}`.
 A reply may carry `delay_seconds`, tokens and who answered, named as in `Completion`; a last reply
 with `"repeat": true` is repeated forever. The position is in `<file>.cursor`, every
@@ -10,7 +10,7 @@ request in `<file>.calls`.
 import fcntl
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,19 +60,6 @@ class ScriptedReply(BaseModel):
         return Completion(**self.model_dump(exclude={"error", "delay_seconds", "repeat"}))
 
 
-class ScriptedProvider:
-    """Replies from a list, in order; keeps every request."""
-
-    def __init__(self, replies: Iterable[str | Mapping[str, Any]]) -> None:
-        self._replies = [_read_reply(reply) for reply in replies]
-        self.requests: list[CompletionRequest] = []
-
-    def complete(self, request: CompletionRequest) -> Completion:
-        """Return the next reply; the last one again if it repeats."""
-        self.requests.append(request)
-        return _pick(self._replies, len(self.requests) - 1).play()
-
-
 class ScriptFile:
     """Replies from a file that several processes share."""
 
@@ -89,31 +76,22 @@ class ScriptFile:
             with Path(f"{self._path}.calls").open("a", encoding="utf-8") as calls:
                 calls.write(json.dumps(asdict(request)) + "\n")
         lines = self._path.read_text(encoding="utf-8").splitlines()
-        replies = [_read_reply(json.loads(line)) for line in lines if line.strip()]
-        return _pick(replies, place).play()
+        replies = [ScriptedReply.model_validate_json(line) for line in lines if line.strip()]
+        return pick_reply(replies, place).play()
 
 
-# Scripts in memory by name, for tests that run workers in their own process: `memory:<name>`.
-SCRIPTS: dict[str, ScriptedProvider] = {}
+def open_script(address: str) -> ScriptFile:
+    """Return the script at `file:/path`; RefusedCallError otherwise."""
+    kind, _, path = address.partition(":")
+    if kind != "file":
+        raise RefusedCallError("a script must be given as file:/path")
+    return ScriptFile(Path(path))
 
 
-def open_script(address: str) -> ScriptedProvider | ScriptFile:
-    """Return the script at `file:/path` or `memory:<name>`; RefusedCallError otherwise."""
-    kind, _, name = address.partition(":")
-    if kind == "file":
-        return ScriptFile(Path(name))
-    if kind == "memory" and name in SCRIPTS:
-        return SCRIPTS[name]
-    raise RefusedCallError("a script must be given as file:/path")
-
-
-def _pick(replies: list[ScriptedReply], place: int) -> ScriptedReply:
+def pick_reply(replies: Sequence[ScriptedReply], place: int) -> ScriptedReply:
+    """Return the reply of a place; the last one again if it repeats."""
     if place < len(replies):
         return replies[place]
     if replies and replies[-1].repeat:
         return replies[-1]
     raise RefusedCallError("the script has no more answers")
-
-
-def _read_reply(reply: str | Mapping[str, Any]) -> ScriptedReply:
-    return ScriptedReply(text=reply) if isinstance(reply, str) else ScriptedReply(**reply)

@@ -52,10 +52,6 @@ class RunRefusedError(Exception):
         self.code = code
 
 
-class UnknownRunnerError(Exception):
-    """The runner is neither inline nor distributed."""
-
-
 def submit_run(
     project_id: int,
     payload: object,
@@ -77,8 +73,6 @@ def submit_run(
     steps that depend on a degraded output. `force` is for tests of the executor: an invalid
     payload of bounded size is run as far as possible.
     """
-    if runner not in Run.Runner.values:
-        raise UnknownRunnerError(runner)
     violations = [] if force else validate_payload(payload)
     violations = violations or _check_size(payload)
     if violations:

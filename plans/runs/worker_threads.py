@@ -8,8 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from types import FrameType
 
-from django.db import connections
-
 _MOST_THREADS = 64
 
 
@@ -29,24 +27,6 @@ class KeptThreads:
                 self._pool = ThreadPoolExecutor(_MOST_THREADS, self._name)
                 self._pid = os.getpid()
             return self._pool.submit(copy_context().run, work)
-
-    def end(self) -> None:
-        """Close the connections of all threads and end them."""
-        with self._lock:
-            pool, self._pool = self._pool, None
-            if pool is None or self._pid != os.getpid():
-                return
-        threads = len(pool._threads)
-        together = threading.Barrier(threads)
-        for _ in range(threads):
-            pool.submit(_close_connections, together)
-        pool.shutdown()
-
-
-def _close_connections(together: threading.Barrier) -> None:
-    connections.close_all()
-    # Each thread closes its own; the barrier keeps a thread from taking two of these tasks.
-    together.wait(timeout=5)
 
 
 writers = KeptThreads("plans-writer")

@@ -13,14 +13,15 @@ from agents.cycle import running
 from agents.goals.models import Goal
 from agents.goals.records import goal_record
 from agents.goals.submission import submit_goal
+from agents.llm import registry
 from agents.llm.models import LanguageModel, Provider
-from agents.llm.scripted import SCRIPTS, ScriptedProvider
 from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.store.models import OutboxMessage
 from plans.runs import running as plan_running
+from tests.scripted import SCRIPTS, ScriptedProvider
 
 SCRIPT = "tests"
 CALL_ECHO = '{"kind": "call_tool", "tool": "echo", "args": {"text": "hello"}}'
@@ -159,10 +160,11 @@ def project(db: None) -> Project:
 
 
 @pytest.fixture
-def planner(project: Project) -> Iterator[Planner]:
+def planner(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planner]:
     """A project whose default model answers from a script."""
+    monkeypatch.setattr(registry, "open_script", SCRIPTS.__getitem__)
     provider = Provider.objects.create(
-        project=project, name="fake", adapter=Provider.Adapter.SCRIPTED, base_url=f"memory:{SCRIPT}"
+        project=project, name="fake", adapter=Provider.Adapter.SCRIPTED, base_url=SCRIPT
     )
     model = LanguageModel.objects.create(
         project=project, provider=provider, name="fake-1", is_default=True

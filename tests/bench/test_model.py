@@ -3,8 +3,8 @@
 from itertools import chain
 from typing import Any
 
-from agents.llm.scripted import ScriptedProvider
 from bench.model import GOALS, Planner, run
+from tests.scripted import ScriptedProvider
 
 PLAN = '{"steps": [{"step_id": "step_1", "tool": {"name": "echo", "args": {}}}]}'
 BAD = "no plan"

@@ -17,11 +17,10 @@ from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.store.aggregation import fold
 from diagnostics.store.partitions import ensure_partitions
-from plans.runs.inline import crew_threads
-from plans.runs.worker_threads import writers
 from tests.agents.conftest import planner as planner
 from tests.agents.conftest import project as project
 from tests.console import make_member, post_runs
+from tests.kept_threads import end_kept_threads
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -60,8 +59,7 @@ def browser() -> Iterator[Browser]:
 def _no_kept_threads() -> Iterator[None]:
     """Let the threads of the runners go: their connections keep a database in use."""
     yield
-    crew_threads.end()
-    writers.end()
+    end_kept_threads()
 
 
 @dataclass

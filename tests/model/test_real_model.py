@@ -18,6 +18,7 @@ from bench.model import Planner as LadderOnly
 from diagnostics.analysis.statistics import wilson_interval
 from failsoft.events import ParseErrorType
 from tests.agents.conftest import (
+    SCRIPT,
     Planner,
     Record,
     events_named,
@@ -175,7 +176,7 @@ def test_s1_49_and_s1_51_and_s1_83_exhausted_runs_open_the_breaker_and_one_ladde
     real: Planner, server: tuple[str, str]
 ) -> None:
     provider = real.language_model.provider
-    provider.adapter, provider.base_url = Provider.Adapter.SCRIPTED, "memory:tests"
+    provider.adapter, provider.base_url = Provider.Adapter.SCRIPTED, SCRIPT
     provider.save()
     real.will_say(NONSENSE)
     for _ in range(6):

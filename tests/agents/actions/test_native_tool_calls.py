@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from agents.llm.scripted import ScriptedProvider
 from failsoft.actions import decode_tool_calls
 from failsoft.actions.entries import ENTRIES
 from failsoft.retry.policy import OutputMode
@@ -20,6 +19,7 @@ from tests.agents.llm.test_providers import (
     text_block,
 )
 from tests.failsoft.actions.calls import call, complete, create
+from tests.scripted import ScriptedProvider
 
 CALLS = [create({"content": "milk"}, identity="a"), complete("abc", "b")]
 OFFERS = ENTRIES.offers()

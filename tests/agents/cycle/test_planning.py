@@ -14,7 +14,6 @@ from agents.goals.models import Attempt, Goal
 from agents.goals.policies import schema_for
 from agents.llm.models import LanguageModel, Provider
 from agents.llm.provider import Completion
-from agents.llm.scripted import ScriptedProvider
 from diagnostics import clock
 from diagnostics.clock import DatabaseNow
 from diagnostics.redaction.rules import RedactionRule, forget_rules
@@ -25,6 +24,7 @@ from diagnostics.verdict.queries import evidence_of
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.prompts import Request, ToolOffer
 from tests.agents.conftest import CALL_ECHO, FINISH, PLAN, Planner, events_named, tables_holding
+from tests.scripted import ScriptedProvider
 
 
 class WorkerKilledError(BaseException):

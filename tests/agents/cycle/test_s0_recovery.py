@@ -4,9 +4,9 @@ import pytest
 
 from agents.goals.models import Goal
 from agents.llm.models import LanguageModel, Provider
-from agents.llm.scripted import SCRIPTS, ScriptedProvider
 from agents.tasks import run_goal
 from tests.agents.conftest import ASK, CALL_ECHO, FINISH, Api, Planner, events_named
+from tests.scripted import SCRIPTS, ScriptedProvider
 
 GARBAGE = ("not json", "still not")
 WRONG_KIND = '{"kind":"dance"}'
@@ -80,7 +80,7 @@ def test_s0_6_no_score_of_a_models_quality_is_needed_or_kept(planner: Planner) -
 
 def test_s0_7_another_provider_is_never_asked_instead(planner: Planner) -> None:
     spare = Provider.objects.create(
-        project=planner.project, name="spare", adapter="scripted", base_url="memory:spare"
+        project=planner.project, name="spare", adapter="scripted", base_url="spare"
     )
     LanguageModel.objects.create(project=planner.project, provider=spare, name="spare-1")
     SCRIPTS["spare"] = ScriptedProvider([FINISH])

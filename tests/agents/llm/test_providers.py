@@ -31,13 +31,14 @@ from agents.llm.provider import (
     RefusedCallError,
     RefusedContentError,
 )
-from agents.llm.registry import ProviderCredentialError, open_provider, read_credential
-from agents.llm.scripted import ScriptedProvider, open_script
+from agents.llm.registry import open_provider, read_credential
+from agents.llm.scripted import open_script
 from agents.llm.transport import call
 from diagnostics.redaction.redactor import redact
 from failsoft.parsing.makers import FinishClass, ending_of
 from failsoft.retry.policy import OutputMode
 from tests.agents.llm import wires
+from tests.scripted import ScriptedProvider
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
@@ -672,8 +673,8 @@ def test_a_credential_is_read_late_and_masked_ever_after(
 
 
 @pytest.mark.parametrize("reference", ["env:NOT_SET_ANYWHERE", "file:/no/such", "sk-plain", "env:"])
-def test_a_credential_that_cannot_be_read_is_named(reference: str) -> None:
-    with pytest.raises(ProviderCredentialError):
+def test_a_credential_that_cannot_be_read_refuses_the_call(reference: str) -> None:
+    with pytest.raises(RefusedCallError):
         read_credential(reference)
 
 

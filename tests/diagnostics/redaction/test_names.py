@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from genai_prices.data import providers
 
@@ -161,10 +162,11 @@ def test_spans_keep_names(project: Project, post: Post) -> None:
         assert sorted(rows) == sorted(SOME[:40])
 
 
-def test_goals_keep_names(project: Project) -> None:
+def test_goals_keep_names(project: Project, settings: LazySettings) -> None:
     for name in SOME[:20]:
+        settings.FAILSOFT_ENVIRONMENT = name
         body: dict[str, object] = {"goal": "Do it.", "correlation_id": name, "plan": PLAN}
-        goal = submit_goal(project.pk, body, source=name, environment=name)
+        goal = submit_goal(project.pk, body, source=name)
         assert (goal.correlation_id, goal.source, goal.environment) == (name, name, name)
 
 

@@ -17,7 +17,7 @@ from plans.runs.claims import lease
 from plans.runs.loading import forget
 from plans.runs.records import check_results, results_of
 from plans.runs.running import reconcile_runs
-from plans.runs.submission import STEPS_TASK, UnknownRunnerError, cancel_run, submit_run
+from plans.runs.submission import STEPS_TASK, cancel_run, submit_run
 from plans.tools import registry
 from tests.plans.driving import OTHER_KEY, deliver, let_marks_pass, receive, run_through
 
@@ -254,9 +254,3 @@ def test_a_step_that_takes_long_hands_the_rest_of_its_message_on(
         pass
     run.refresh_from_db()
     assert (run.task_status, len(calls)) == ("COMPLETED", 130)
-
-
-def test_an_unknown_runner_is_refused(project: Project) -> None:
-    with pytest.raises(UnknownRunnerError):
-        submit_run(project.pk, _plan("echo"), "c", runner="somewhere")
-    assert not Run.objects.exists()

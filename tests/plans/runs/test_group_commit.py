@@ -17,11 +17,10 @@ from plans.models.run import Run, RunStep
 from plans.runs import running
 from plans.runs.claims import claim_run
 from plans.runs.group_commit import STORE_STEPS
-from plans.runs.inline import crew_threads
 from plans.runs.records import check_results, results_of
 from plans.runs.submission import cancel_run, submit_run
-from plans.runs.worker_threads import writers
 from plans.tools import registry
+from tests.kept_threads import end_kept_threads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,8 +33,7 @@ class AnyArgs(BaseModel):
 def project(transactional_db: None) -> Iterator[Project]:
     """A project that every thread can see."""
     yield Project.objects.create(slug="threads", name="Threads")
-    for threads in (writers, crew_threads):
-        threads.end()
+    end_kept_threads()
 
 
 @pytest.fixture
