@@ -120,26 +120,8 @@ def _give_back(name: str, holder: UUID) -> None:
 logger = structlog.get_logger(__name__)
 MOST_LEFT_BEHIND = 16
 _Answer = tuple[bool, object]
-
-
-class _LeftBehind:
-    """Calls of this process that timed out and whose threads still run."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self.threads: set[threading.Thread] = set()
-
-    def add(self, thread: threading.Thread) -> None:
-        with self._lock:
-            self.threads.add(thread)
-
-    def count(self) -> int:
-        with self._lock:
-            self.threads = {thread for thread in self.threads if thread.is_alive()}
-            return len(self.threads)
-
-
-_left_behind = _LeftBehind()
+# The name of threads whose call timed out, and which still run.
+_LEFT_BEHIND = "tool-left-behind"
 
 
 def call_within(seconds: float, function: Callable[[object], object], argument: object) -> object:
@@ -149,7 +131,8 @@ def call_within(seconds: float, function: Callable[[object], object], argument: 
     its limit keeps running in a daemon thread, and its result is dropped. While 16 such
     threads are alive in this process, further calls raise ToolRefusedError (`tool_busy`).
     """
-    if _left_behind.count() >= MOST_LEFT_BEHIND:
+    left_behind = [thread for thread in threading.enumerate() if thread.name == _LEFT_BEHIND]
+    if len(left_behind) >= MOST_LEFT_BEHIND:
         logger.error("tools_left_behind", count=MOST_LEFT_BEHIND)
         text = f"{MOST_LEFT_BEHIND} timed-out calls are still running in this process."
         raise ToolRefusedError("tool_busy", text)
@@ -159,7 +142,7 @@ def call_within(seconds: float, function: Callable[[object], object], argument: 
     try:
         succeeded, value = answers.get(timeout=seconds)
     except Empty:
-        _left_behind.add(thread)
+        thread.name = _LEFT_BEHIND
         raise ToolTimeoutError(f"no answer within {seconds:g} s") from None
     if not succeeded:
         assert isinstance(value, BaseException)  # noqa: S101 - _answer puts nothing else
