@@ -3,8 +3,7 @@
 At once, or by a worker: what takes long is done in batches, and taken up again.
 """
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Model, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 
 from agents.goals.models import Goal
@@ -33,19 +32,14 @@ from plans.models.run import Run, WorkingItem
 
 BATCH = 200
 AT_WORK = (*UNFINISHED, Goal.Status.WAITING_USER)
-# Takes a name of `Purged` and the number that a batch has deleted, in the batch's transaction.
+# What is counted, as the columns of an order are named.
+COUNTED: Mapping[str, type[Model]] = {"goals": Goal, "runs": Run, "events": Event}
+# Takes a name of `COUNTED` and the number that a batch has deleted, in the batch's transaction.
 NoteBatch = Callable[[str, int], object]
 
 
 class StillAtWorkError(Exception):
     """goals or runs have not ended: cancel them first"""
-
-
-@dataclass(frozen=True, slots=True)
-class Purged:
-    goals: int
-    runs: int
-    events: int
 
 
 def purge(project: Project, correlation_id: str | None, note_batch: NoteBatch) -> None:
@@ -66,10 +60,10 @@ def purge(project: Project, correlation_id: str | None, note_batch: NoteBatch) -
         event_purge.purge_correlation(project.pk, correlation_id, note_events)
 
 
-def count(project: Project, correlation_id: str | None) -> Purged:
+def count(project: Project, correlation_id: str | None) -> dict[str, int]:
     condition = _condition(project, correlation_id)
-    tables = (Goal, Run, Event)
-    return Purged(*(table.objects.filter(condition).count() for table in tables))
+    rows = {name: table._default_manager.filter(condition) for name, table in COUNTED.items()}
+    return {name: matching.count() for name, matching in rows.items()}
 
 
 def _condition(project: Project, correlation_id: str | None) -> Q:
@@ -151,16 +145,16 @@ def carry_out(order_id: int) -> None:
                 cancel_goal(goal)
         return
     # With what went before an interruption.
-    job.refresh_from_db(fields=("goals", "runs", "events"))
-    purged = Purged(job.goals, job.runs, job.events)
+    job.refresh_from_db(fields=COUNTED)
+    purged = {name: getattr(job, name) for name in COUNTED}
     if job.deletes_project:
         project = job.project
-        details = {"project": project.pk, **asdict(purged)}
+        details = {"project": project.pk, **purged}
         with transaction.atomic():
             if project.delete()[0]:
                 note(None, "a worker", "project.deleted", project.slug, details)
     else:
-        _finish(job, PurgeOrder.Status.DONE, **asdict(purged))
+        _finish(job, PurgeOrder.Status.DONE, **purged)
 
 
 def _count(orders: QuerySet[PurgeOrder], name: str, number: int) -> None:

@@ -3,10 +3,11 @@
 import sys
 from argparse import ArgumentParser
 from collections import Counter
+from collections.abc import Mapping
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents.purge.purging import Purged, StillAtWorkError, count, purge
+from agents.purge.purging import StillAtWorkError, count, purge
 from diagnostics.figures import plural
 from diagnostics.management import require_project
 
@@ -43,14 +44,13 @@ class Command(BaseCommand):
             self.stdout.flush()
             if sys.stdin.readline().strip() != owner.slug:
                 raise CommandError("nothing was deleted")
-        purged = Counter(goals=0, runs=0, events=0)
+        purged: Counter[str] = Counter()
         try:
             purge(owner, correlation_id, lambda name, number: purged.update({name: number}))
         except StillAtWorkError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Deleted: {_describe(Purged(**purged))}.")
+        self.stdout.write(f"Deleted: {_describe(purged)}.")
 
 
-def _describe(counts: Purged) -> str:
-    numbers = {"event": counts.events, "goal": counts.goals, "run": counts.runs}
-    return ", ".join(plural(number, name) for name, number in numbers.items())
+def _describe(counts: Mapping[str, int]) -> str:
+    return ", ".join(plural(counts[f"{name}s"], name) for name in ("event", "goal", "run"))
