@@ -56,6 +56,10 @@ class Reading:
         return self.error_type is None
 
 
+# The value, what is wrong with it, and what was coerced.
+Judged = tuple[Any, tuple[ValidationErrorItem, ...], tuple[Coercion, ...]]
+
+
 def read_answer(
     text: str, target: ParseTarget, settings: Settings, finish_reason: str | None = None
 ) -> Reading:
@@ -73,28 +77,27 @@ def read_answer(
             column=first.column,
         )
         return Reading(ParseErrorType.NOT_JSON, errors=(error,))
+    value, errors, coerced = _judge(recovered, target, settings)
+    error_type = ParseErrorType.SCHEMA_INVALID if errors else None
+    return Reading(error_type, value, errors, recovered.repairs, coerced)
+
+
+def _judge(recovered: Recovered, target: ParseTarget, settings: Settings) -> Judged:
     if target.toolset is not None:
-        return _read_calls(recovered, target.toolset)
+        return _judge_calls(recovered, target.toolset)
     if target.schema is not None:
         try:
-            errors = faults_of(recovered, target.schema)
+            return recovered.value, faults_of(recovered, target.schema), ()
         except OverBudgetError as error:
-            errors = (ValidationErrorItem(path="", code="too_large", message=str(error)),)
-        bad = ParseErrorType.SCHEMA_INVALID if errors else None
-        return Reading(bad, recovered.value, errors, recovered.repairs)
+            too_large = ValidationErrorItem(path="", code="too_large", message=str(error))
+            return recovered.value, (too_large,), ()
     if target.judge is None:
-        return Reading(None, recovered.value, (), recovered.repairs)
+        return recovered.value, (), ()
     judged = target.judge.judge(recovered, is_lenient=settings.is_lenient)
-    return Reading(
-        ParseErrorType.SCHEMA_INVALID if judged.errors else None,
-        judged.value,
-        judged.errors,
-        recovered.repairs,
-        judged.coerced,
-    )
+    return judged.value, judged.errors, judged.coerced
 
 
-def _read_calls(recovered: Recovered, toolset: Toolset) -> Reading:
+def _judge_calls(recovered: Recovered, toolset: Toolset) -> Judged:
     """Decode tool calls written as JSON: a list, or an object that contains it."""
     value: Any = recovered.value
     is_held = isinstance(value, dict) and CALLS in value
@@ -113,10 +116,4 @@ def _read_calls(recovered: Recovered, toolset: Toolset) -> Reading:
         places.coercion(item.pointer, item.kind, before + item.pointer)
         for item in result.coerced[:MAX_ERRORS]
     )
-    return Reading(
-        ParseErrorType.SCHEMA_INVALID if errors else None,
-        [action.flat() for action in result.actions],
-        errors,
-        recovered.repairs,
-        coerced,
-    )
+    return [action.flat() for action in result.actions], errors, coerced
