@@ -147,11 +147,11 @@ FIELD_OF_PATH = {
     "retry": "max_attempts",
     "max_iterations": "max_iterations",
     "completion_check": "check_kind",
-    "completion_check/tool": "check_tool",
-    "completion_check/args": "check_args",
-    "completion_check/command": "check_command",
-    "completion_check/instructions": "check_instructions",
-    "completion_check/decision_file": "check_file",
+    **{
+        f"completion_check/{key}": name
+        for fields in FIELDS_OF_KIND.values()
+        for name, key in fields.items()
+    },
 }
 
 

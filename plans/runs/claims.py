@@ -100,25 +100,21 @@ def digest_of(tool: Tool) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_SHOWN_DIGITS]
 
 
-def digests_of(plan: ResolvedPlan) -> dict[str, str]:
-    """Return the digest of each tool of this release that a plan calls, by name.
+def pins_of(plan: ResolvedPlan) -> dict[str, object]:
+    """Return the columns that bind a run to workers: with equal tools, by their digests.
 
     Tools of MCP servers are left out: they are the same for the workers of all releases.
     """
-    calls = dict.fromkeys(step.call for step in plan.steps)
-    tools = {name: find_tool(name) for name in calls}
-    return {
-        name: digest_of(tool)
-        for name, tool in tools.items()
-        if tool is not None and tool.source == PYTHON
-    }
-
-
-def pins_of(plan: ResolvedPlan) -> dict[str, object]:
+    names = dict.fromkeys(step.call for step in plan.steps)
+    tools = {name: find_tool(name) for name in names}
     return {
         "contract_version": CONTRACT_VERSION,
         "release": settings.FAILSOFT_RELEASE,
-        "tool_digests": digests_of(plan),
+        "tool_digests": {
+            name: digest_of(tool)
+            for name, tool in tools.items()
+            if tool is not None and tool.source == PYTHON
+        },
     }
 
 
