@@ -70,9 +70,7 @@ const copy = (button, text) => navigator.clipboard.writeText(text).then(() => sh
 const addCopyButtons = (within) => {
   if (!navigator.clipboard) return;
   for (const snippet of within.querySelectorAll(".snippet:not(:has(button))")) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Copy";
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy" });
     button.addEventListener("click", () => copy(button, snippet.querySelector("pre").textContent));
     snippet.append(button);
   }
@@ -467,7 +465,7 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   button.disabled = true;
   import(button.dataset.zoom)
-    .then(({ zoom }) => zoom(button.closest("[data-chart]"), button, zone, UNITS))
+    .then(({ zoom }) => zoom(button.closest("[data-chart]"), button, zone, forms, UNITS))
     .catch(() => { button.textContent = "Zoom could not be loaded"; });
 });
 

@@ -1,14 +1,13 @@
 /* A chart that can be zoomed: loaded, with uPlot, when its reader asks for it. The figures
    are those of the table beside it; a range that is chosen becomes a link of the page. */
+const make = (name, attributes) => Object.assign(document.createElement(name), attributes);
 const load = (name, attributes) => new Promise((resolve, reject) => {
-  const element = document.createElement(name);
-  Object.assign(element, attributes, { onload: resolve, onerror: reject });
-  document.head.append(element);
+  document.head.append(make(name, { ...attributes, onload: resolve, onerror: reject }));
 });
 
 const loaded = new Map();
-const once = (address, make) => {
-  if (!loaded.has(address)) loaded.set(address, make());
+const once = (address, fetched) => {
+  if (!loaded.has(address)) loaded.set(address, fetched());
   return loaded.get(address);
 };
 
@@ -44,7 +43,7 @@ const read = (figure) => {
 
 /* Colours come from the page, whichever theme it has: a canvas knows no custom properties. */
 const palette = (figure) => {
-  const probe = document.createElement("i");
+  const probe = make("i");
   figure.append(probe);
   const colours = {};
   for (const name of ["ink", "ink-2", "ink-3", "hair", "accent", "bad", "warn"]) {
@@ -57,36 +56,32 @@ const palette = (figure) => {
 
 const faint = (colour, share) => colour.replace(/^rgb\(([^)]*)\)$/, `rgba($1, ${share})`);
 
-const stroke = (u, at, colour, dash = []) => {
-  const x = u.valToPos(at, "x", true);
-  if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return null;
+const stroke = (u, x, y, wide, high, thick, colour, dash) => {
   u.ctx.strokeStyle = colour;
-  u.ctx.lineWidth = devicePixelRatio * 1.5;
+  u.ctx.lineWidth = devicePixelRatio * thick;
   u.ctx.setLineDash(dash.map((length) => length * devicePixelRatio));
   u.ctx.beginPath();
-  u.ctx.moveTo(x, u.bbox.top);
-  u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+  u.ctx.moveTo(x, y);
+  u.ctx.lineTo(x + wide, y + high);
   u.ctx.stroke();
+};
+const strokeAt = (u, at, colour, dash = []) => {
+  const x = u.valToPos(at, "x", true);
+  if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return null;
+  stroke(u, x, u.bbox.top, 0, u.bbox.height, 1.5, colour, dash);
   return x;
 };
 
 const decorate = (u, told, colours) => {
   u.ctx.save();
   if (told.usual !== null) {
-    const y = u.valToPos(told.usual, "y", true);
-    u.ctx.strokeStyle = colours["ink-2"];
-    u.ctx.lineWidth = devicePixelRatio;
-    u.ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
-    u.ctx.beginPath();
-    u.ctx.moveTo(u.bbox.left, y);
-    u.ctx.lineTo(u.bbox.left + u.bbox.width, y);
-    u.ctx.stroke();
+    stroke(u, u.bbox.left, u.valToPos(told.usual, "y", true), u.bbox.width, 0, 1, colours["ink-2"], [4, 3]);
   }
-  if (told.onset !== null) stroke(u, told.onset, colours.bad);
+  if (told.onset !== null) strokeAt(u, told.onset, colours.bad);
   u.ctx.fillStyle = colours.ink;
   u.ctx.textAlign = "center";
   for (const [at, number] of told.marks) {
-    const x = stroke(u, at, colours["ink-3"], [2, 3]);
+    const x = strokeAt(u, at, colours["ink-3"], [2, 3]);
     if (x !== null) u.ctx.fillText(number, x, u.bbox.top - 4 * devicePixelRatio);
   }
   u.ctx.restore();
@@ -116,12 +111,9 @@ const optionsOf = (told, colours, zone, size, chosen) => {
 };
 
 /* Times in the page's zone; a tick names its day where the day begins. */
-const wordsOf = (timeZone) => {
-  const day = { day: "numeric", month: "short", timeZone };
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone };
-  const [days, times, both] = [day, time, { ...day, ...time }].map((parts) => new Intl.DateTimeFormat(undefined, parts));
+const wordsOf = (forms) => {
   const write = (form) => (seconds) => form.format(seconds * 1000);
-  const [dayOf, timeOf, moment] = [days, times, both].map(write);
+  const [dayOf, timeOf, moment] = [forms.date, forms.minute, forms.day].map(write);
   const tick = (at, before, step) => {
     if (step >= 86400) return dayOf(at);
     const isNew = before === undefined || dayOf(before) !== dayOf(at);
@@ -133,31 +125,22 @@ const wordsOf = (timeZone) => {
 const iso = (seconds) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 
 const button = (label, title, act) => {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.textContent = label;
-  made.title = title;
-  made.setAttribute("aria-label", title);
+  const made = make("button", { type: "button", textContent: label, title, ariaLabel: title });
   made.addEventListener("click", act);
   return made;
 };
 
-export const zoom = async (figure, asked, zone, units) => {
+export const zoom = async (figure, asked, zone, forms, units) => {
   await Promise.all([
     once(asked.dataset.style, () => load("link", { rel: "stylesheet", href: asked.dataset.style })),
     once(asked.dataset.uplot, () => load("script", { src: asked.dataset.uplot })),
   ]);
-  const told = { ...read(figure), ...wordsOf(zone), write: units[figure.dataset.unit] };
+  const told = { ...read(figure), ...wordsOf(forms), write: units[figure.dataset.unit] };
   const place = figure.querySelector("[data-zoomed]");
-  const canvas = document.createElement("div");
-  const tools = document.createElement("p");
-  tools.className = "row";
-  const range = document.createElement("span");
-  range.className = "dim small";
-  range.setAttribute("aria-live", "polite");
-  const link = document.createElement("a");
-  link.className = "button";
-  link.textContent = "Show only this range";
+  const canvas = make("div");
+  const tools = make("p", { className: "row" });
+  const range = make("span", { className: "dim small", ariaLive: "polite" });
+  const link = make("a", { className: "button", textContent: "Show only this range" });
   /* A range ends where slots end: half a slot would count differently. */
   const chosen = ({ min, max }) => {
     const slot = (at, round) => told.since + round((at - told.since) / told.width) * told.width;
