@@ -239,14 +239,11 @@ def _story(project_id: int, question: AskedComparison) -> Mapping[str, Any]:
     comparison = compare(count_calls(a), count_calls(b), names)
     return {
         "found": comparison,
-        "name_a": names[0],
-        "name_b": names[1],
         "rate_scale": _scale(comparison.rates),
         "kind_scale": _scale(comparison.kinds),
         "versions": versions,
         "costs": ((names[0], cost_of(a)), (names[1], cost_of(b))),
         "least": LEAST_TRIALS,
-        "kinds": comparison.kinds,
         "is_empty": not any(rate.a.trials or rate.b.trials for rate in comparison.rates),
     }
 

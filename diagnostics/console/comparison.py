@@ -97,16 +97,8 @@ def difference_of(
 ) -> RateDifference:
     """Compare two shares; more of a kind than calls counts as all of them."""
     difference = excess(a.bounded, b.bounded)
-    return RateDifference(
-        difference.a,
-        difference.b,
-        difference.low,
-        difference.high,
-        label,
-        noun,
-        more_is_worse,
-        kind,
-    )
+    sides = difference.a, difference.b, difference.low, difference.high
+    return RateDifference(*sides, label, noun, more_is_worse, kind)
 
 
 def _conclusion(
