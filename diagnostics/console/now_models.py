@@ -9,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from urllib.parse import urlencode
 
+from django.core.paginator import Paginator
 from django.http import QueryDict
 
 from diagnostics.alerting.statuses import StatusSet, curves_between, judged_ids
@@ -373,21 +374,20 @@ def table_of(rows: Sequence[NowRow], selection: Selection, question: TableQuesti
     """Return the page that is asked for; one beyond the last is the last."""
     models = group_rows(rows)
     ordered = _sorted(models, question.sort)
-    size = MOST_ROWS if question.is_whole else ROWS
-    pages = max(-(-len(ordered) // size), 1)
-    page = min(question.page, pages)
-    shown = ordered[(page - 1) * size : page * size]
+    pages = Paginator(ordered, MOST_ROWS if question.is_whole else ROWS)
+    page = pages.get_page(question.page)
+    shown = list(page)
     first = [row for row in shown[:1] if 1 < len(row.series) <= MOST_OPENED]
     worst = [row.token for row in first if row.state is SeriesState.DEGRADING]
-    is_first = page == 1 and question.sort.column == "state" and not question.is_whole
+    is_first = page.number == 1 and question.sort.column == "state" and not question.is_whole
     opened = question.opened if question.opened is not None else worst if is_first else ()
     return ModelTable(
         rows=shown,
-        asked=replace(question, page=page),
+        asked=replace(question, page=page.number),
         query=selection.query(),
         models=len(models),
         series=len(rows),
-        pages=pages,
+        pages=pages.num_pages,
         opened=frozenset(opened),
     )
 
