@@ -122,7 +122,6 @@ def web_part(port: int, env: Mapping[str, str]) -> LocalProgram:
         python(*web_arguments(port), end_with=signal.SIGTERM),
         env,
         ready=lambda: answers_http(f"http://127.0.0.1:{port}/healthz"),
-        stop=((signal.SIGTERM, 5),),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.db.models import BinaryField, CompositePrimaryKey, Field, ForeignKey, Model, QuerySet
+from django.db.models import BinaryField, CompositePrimaryKey, ForeignKey, Model, QuerySet
 from django.http import HttpRequest
 
 from diagnostics.accounts.audit_log import note
@@ -52,11 +52,6 @@ def administered_projects(request: HttpRequest) -> QuerySet[Any]:
     return memberships.values("project_id")
 
 
-def in_sentence_case(value: object) -> str:
-    """Return a stored choice in sentence case: `ok_first` as "Ok first"."""
-    return str(value).replace("_", " ").capitalize()
-
-
 class SentenceFilter(admin.ChoicesFieldListFilter):
     def choices(self, changelist: Any) -> Iterator[Any]:  # noqa: ANN401 - Django's
         """Return the choices; the first is "all"."""
@@ -75,7 +70,7 @@ def _column(model: type[Model], name: Any) -> Any:  # noqa: ANN401 - Django's
     @admin.display(description=str(field.verbose_name), ordering=name, empty_value="-")
     def column(row: Model) -> str | None:
         value = getattr(row, name)
-        return None if value in (None, "") else in_sentence_case(value)
+        return None if value in (None, "") else str(value).replace("_", " ").capitalize()
 
     return column
 
@@ -146,14 +141,12 @@ def register_read_only(
 ) -> None:
     """Register a read-only page of a model: columns, filters and searched fields of its list."""
     options = {
-        "__module__": __name__,
         "list_display": columns.split(),
         "list_filter": filters.split(),
         "search_fields": search.split(),
-        "show_full_result_count": False,
         **more,
     }
-    admin.site.register(model, type(f"{model.__name__}Admin", (ReadOnlyAdmin,), options))
+    admin.site.register(model, _read_only(model, options))
 
 
 def register_rest() -> list[type[Model]]:
@@ -176,23 +169,19 @@ def register_rest() -> list[type[Model]]:
 
 def read_only(model: type[Model]) -> type[ReadOnlyAdmin]:
     """Return a read-only page of a model without its secret fields."""
-    fields = [field for field in model._meta.fields if not is_hidden(field)]
+    fields = [
+        field
+        for field in model._meta.fields
+        if not isinstance(field, BinaryField) and field.name not in HIDDEN
+    ]
     columns = [field.name for field in fields if not field.remote_field]
-    return type(
-        f"{model.__name__}Admin",
-        (ReadOnlyAdmin,),
-        {
-            "__doc__": f"{model._meta.verbose_name}, read-only.",
-            "__module__": __name__,
-            "list_display": columns[:MOST_COLUMNS] or ("__str__",),
-            "fields": [field.name for field in fields],
-            "show_full_result_count": False,
-        },
-    )
+    listed = columns[:MOST_COLUMNS] or ("__str__",)
+    return _read_only(model, {"list_display": listed, "fields": [field.name for field in fields]})
 
 
-def is_hidden(field: "Field[Any, Any]") -> bool:
-    return isinstance(field, BinaryField) or field.name in HIDDEN
+def _read_only(model: type[Model], options: dict[str, object]) -> type[ReadOnlyAdmin]:
+    common = {"__module__": __name__, "show_full_result_count": False}
+    return type(f"{model.__name__}Admin", (ReadOnlyAdmin,), {**common, **options})
 
 
 def _note(request: HttpRequest, obj: Any, verb: str, message: Any = ()) -> None:  # noqa: ANN401
