@@ -44,11 +44,7 @@ MOST_BYTES, MOST_NODES, MOST_REQUESTS = 60 * 1024, 1_500, 4
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--keep", action="store_true")
+    parser = parser_of(__doc__)
     parser.add_argument("--page", default=None)
     asked = parser.parse_args()
     if asked.keep and asked.folder is None:
@@ -79,6 +75,16 @@ def main() -> None:
             say(line)
             if OVER in line:
                 say(explain(served.client, path))
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """Return a parser of how much is filled, where, and how often pages are asked for."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--folder", type=Path, default=None)
+    parser.add_argument("--keep", action="store_true")
+    return parser
 
 
 def filling_of(events: int) -> Callable[[Project, str], None]:

@@ -10,7 +10,6 @@ that they send, taken from its own scripts. Bugsink is sent failures only, as it
 be: its events are all failures, of ours about a fifth is.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -29,7 +28,7 @@ from bench.database import say
 from bench.ingest import peers
 from bench.ingest.measuring import post_all, when_quiet
 from bench.ingest.workload import Workload
-from bench.pages.__main__ import filling_of
+from bench.pages.__main__ import filling_of, parser_of
 from bench.pages.copying import copy_bugsink, copy_phoenix
 from bench.pages.serving import Served, serving
 from bench.servers import free_port
@@ -83,12 +82,7 @@ class Asked:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--folder", type=Path, default=None)
-    parser.add_argument("--keep", action="store_true")
-    asked = parser.parse_args()
+    asked = parser_of(__doc__).parse_args()
     with ExitStack() as stack:
         fill = filling_of(asked.events)
         served = stack.enter_context(serving(fill, asked.folder, is_kept=asked.keep))
