@@ -5,12 +5,10 @@ Workers share nothing: each has a database of its own, and in it a project an in
 
 import multiprocessing
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from itertools import count
 from typing import Any
 
 from bench.door import Project, database, set_clock
@@ -28,33 +26,26 @@ def ask_pipeline(cases: Sequence[Case], workers: int) -> list[Json]:
     _cases[:] = cases
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=fork) as pool:
-        ask = partial(_ask_every, workers)
-        parts = list(pool.map(ask, range(workers)))
+        parts = list(pool.map(partial(_ask_every, workers), range(workers)))
     return [parts[place % workers][place // workers] for place in range(len(cases))]
 
 
 def _ask_every(workers: int, first: int) -> list[Json]:
     """Ask about every so many-th case."""
-    with asking() as ask:
-        return [ask(case) for case in _cases[first::workers]]
-
-
-@contextmanager
-def asking() -> Iterator[Callable[[Case], Json]]:
-    """Give a function that loads a case and asks, each in a project of its own."""
-    numbers = count(1)
-
-    def ask(case: Case) -> Json:
-        slug = f"incident-{next(numbers)}"
-        project = Project.create(slug)
-        set_clock(case.incident.now)
-        write_incident(project.row, case.incident)
-        said = project.get("verdict")
-        sys.stderr.write(f"{slug} {case.kind}: {said['cause']} {said['cause_value']}\n")
-        return said
-
     with database():
-        yield ask
+        return [
+            ask(f"incident-{n}", case) for n, case in enumerate(_cases[first::workers], start=1)
+        ]
+
+
+def ask(slug: str, case: Case) -> Json:
+    """Load a case into a new project and ask about it."""
+    project = Project.create(slug)
+    set_clock(case.incident.now)
+    write_incident(project.row, case.incident)
+    said = project.get("verdict")
+    sys.stderr.write(f"{slug} {case.kind}: {said['cause']} {said['cause_value']}\n")
+    return said
 
 
 def read_said(told: Json) -> Said:

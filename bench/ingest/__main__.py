@@ -78,7 +78,7 @@ class Bench:
         """Let each do its work once; CPU microseconds per event."""
         yield from self._http()
         yield from self._in_process()
-        yield from self._peers()
+        yield from self._all.peers(PHOENIX_BATCH, self._events // 10)
 
     def _http(self) -> Iterator[tuple[str, float]]:
         yield "constant view", self._all.ask("ours", "/healthz", self._count(1))
@@ -96,9 +96,6 @@ class Bench:
             yield f"in process {size}", ours
             yield f"of it PostgreSQL {size}", server
             yield f"copy {size}", floor
-
-    def _peers(self) -> Iterator[tuple[str, float]]:
-        yield from self._all.peers(PHOENIX_BATCH, self._events // 10)
 
     def _count(self, size: int) -> int:
         return max(self._events // max(size, 10), 2)

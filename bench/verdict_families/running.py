@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bench.verdict_families import two_causes
 from bench.verdict_families.families import DEVELOPMENT, HELD_OUT, SIZES, make_stories
 from bench.verdict_families.measures import Result, judge, report
-from bench.verdict_families.two_causes import make_pairs_of_causes
+from bench.verdict_families.two_causes import make_two
 from bench.verdict_families.worlds import Drawn
 
 HEALTHY_EACH = 50
@@ -30,7 +30,8 @@ def _stories(seed: int, each: int, held_out: bool) -> Iterator[Drawn]:
 
 def _stories_of_two(seed: int, each: int, held_out: bool) -> Iterator[Drawn]:
     for name in two_causes.HELD_OUT if held_out else two_causes.DEVELOPED:
-        yield from make_pairs_of_causes(name, each, seed)
+        for number in range(each):
+            yield make_two(name, seed, number).draw(name, number)
 
 
 def _miss(result: Result) -> str:

@@ -4,19 +4,12 @@ Of each story both causes make at least `LEAST_HIT` calls fail that would have g
 """
 
 import random
-from collections.abc import Iterator
 
 from bench.verdict_families.families import TABLES, Hit, choose, hits_of, make_world, rise
-from bench.verdict_families.worlds import Answer, Drawn, World
+from bench.verdict_families.worlds import Answer, World
 
 LEAST_HIT = 12.0
 DEVELOPED, HELD_OUT = TABLES["developed"], TABLES["held_out"]
-
-
-def make_pairs_of_causes(name: str, each: int, seed: int) -> Iterator[Drawn]:
-    """Draw stories of a family with two causes."""
-    for number in range(each):
-        yield make_two(name, seed, number).draw(name, number)
 
 
 def make_two(name: str, seed: int, number: int) -> World:
