@@ -187,12 +187,9 @@ _ROW_KEYS = ("step_id", "tool", "ok", "skipped", "reason", "error")
 _Type = tuple[type | UnionType, str]
 _TEXT: _Type = (str | None, "a string or null")
 _BOOLEAN: _Type = (bool, "true or false")
-_ROW_KEYS_SET = frozenset(_ROW_KEYS)
 
 
 def check_row(path: str, row: object, violations: Violations) -> None:
-    if _is_plain_success(row):
-        return
     if not isinstance(row, dict):
         violations.add_type(path, "row_type", "a result object", row)
         return
@@ -205,21 +202,6 @@ def check_row(path: str, row: object, violations: Violations) -> None:
     _check_types(path, row, ("ok", "skipped"), _BOOLEAN, violations)
     if len(violations) == before:
         _check_row_semantics(path, row, violations)
-
-
-def _is_plain_success(row: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a row is a plain success: the fast path."""
-    return (
-        type(row) is dict
-        and row.keys() >= _ROW_KEYS_SET
-        and row["ok"] is True
-        and row["skipped"] is False
-        and row["reason"] is None
-        and row["error"] is None
-        and type(row["tool"]) is str
-        and type(row["step_id"]) is str
-        and bool(row["step_id"].strip())
-    )
 
 
 def _check_row_semantics(path: str, row: dict[str, Any], violations: Violations) -> None:

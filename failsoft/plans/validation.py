@@ -6,7 +6,7 @@ returns the first 100 violations.
 
 import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,6 @@ from failsoft.plans.contract import (
     MAX_STRING_BYTES,
 )
 from failsoft.plans.ordering import order_steps
-from failsoft.plans.plain_plans import is_plainly_valid
 from failsoft.plans.shapes import (
     check_keys,
     check_sequence,
@@ -65,28 +64,16 @@ def check_bounds(value: object, violations: Violations) -> bool:
         if walk.nodes > MAX_NODES:
             violations.add("", "too_many_values", f"expected at most {MAX_NODES} values")
             break
-        if type(container) is dict:
-            _enter_object(walk, container, depth, link)
-        else:
-            for index, item in enumerate(container):
-                if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-                    _check_item(walk, item, depth, (link, index))
-    return walk.mentions_output
-
-
-def _enter_object(
-    walk: _BoundsWalk, container: dict[Any, Any], depth: int, link: Link | None
-) -> None:
-    for key, item in container.items():
-        if type(key) is not str or len(key) > _SURELY_SHORT:
-            if not isinstance(key, str):
-                walk.violations.add_type(
-                    point(*parts_of(link)), "key_type", "keys to be strings", key
-                )
-            else:
+        is_object = type(container) is dict
+        items: Iterable[tuple[Any, Any]] = container.items() if is_object else enumerate(container)
+        for key, item in items:
+            if is_object and not isinstance(key, str):
+                violations.add_type(point(*parts_of(link)), "key_type", "keys to be strings", key)
+            elif is_object and len(key) > _SURELY_SHORT:
                 _check_string(walk, key, link)
-        if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-            _check_item(walk, item, depth, (link, key))
+            if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
+                _check_item(walk, item, depth, (link, key))
+    return walk.mentions_output
 
 
 def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: Link | None) -> None:  # noqa: ANN401 - JSON
@@ -177,8 +164,6 @@ def validate_payload(
     `strict` also requires that tools are objects, that dependencies are earlier steps, that
     there are no unknown keys, and that tools are among `known_tools`, unless that is None.
     """
-    if not strict and is_plainly_valid(value):
-        return []
     violations = Violations()
     has_references = check_bounds(value, violations)
     if len(violations):
