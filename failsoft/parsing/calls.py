@@ -10,17 +10,22 @@ none      a program or a notation without a single reading as JSON: refused
 import json
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from failsoft.events import ParseErrorType
+from failsoft.parsing.candidates import Candidate
 from failsoft.parsing.faults import ParseFault, RefusalCause, RepairLedger, caused, cut_off
 from failsoft.parsing.makers import MAKERS
 from failsoft.parsing.tracing import read_valid
 
 _ROWS = MAKERS["calls"]
-_WRITTEN = [(row["grammar"], re.compile(row["mark"], re.MULTILINE)) for row in _ROWS]
 # What follows these marks is JSON, and is the call.
 _JSON = "json"
+_WRITTEN = [
+    (row["grammar"], re.compile(row["mark"], re.MULTILINE))
+    for row in _ROWS
+    if row["grammar"] not in (_JSON, "none")
+]
 _ANY = re.compile("|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _ROWS), re.MULTILINE)
 MARKS = "|".join(re.sub(r"\?P<\w+>", "?:", row["mark"]) for row in _ROWS if row["grammar"] != _JSON)
 # A text without any of these has no mark.
@@ -45,16 +50,8 @@ _LIKE_JSON = re.compile(r"\s*(?:\{\s*[\"'}\w]|\[\s*[\"'\[{\]\d-])")
 _STRING = re.compile(r"string=[\"']?(true|false)")
 
 
-class WrittenCall(NamedTuple):
-    """A call, the offset after it, and the repairs in its arguments."""
-
-    value: dict[str, Any]
-    end: int
-    ledger: RepairLedger
-
-
-# Reads the JSON object at an offset: its value, its end and its repairs.
-ReadObject = Callable[[int], tuple[Any, int, RepairLedger]]
+# Reads the JSON object at an offset.
+ReadObject = Callable[[int], Candidate]
 
 
 def call_markup(text: str) -> int | None:
@@ -72,11 +69,11 @@ def are_calls(*values: object) -> bool:
     return all(isinstance(it, dict) and any(pair <= it.keys() for pair in keys) for it in values)
 
 
-def read_call(text: str, at: int, read_object: ReadObject) -> WrittenCall:
+def read_call(text: str, at: int, read_object: ReadObject) -> Candidate:
     """Return the call whose mark is at `at`; ParseFault unless it can be read whole."""
     for grammar, pattern in _WRITTEN:
         mark = pattern.match(text, at)
-        if mark is None or grammar in (_JSON, "none"):
+        if mark is None:
             continue
         name = next(part for part in mark.groupdict().values() if part)
         try:
@@ -85,7 +82,7 @@ def read_call(text: str, at: int, read_object: ReadObject) -> WrittenCall:
             # Faults inside of JSON arguments have places and causes of their own.
             is_placed = grammar == "named" or fault.error_type is ParseErrorType.TRUNCATED
             raise fault if is_placed else caused(at, RefusalCause.CALL_MARKUP) from None
-        return WrittenCall({"name": name, "arguments": arguments}, end, ledger)
+        return Candidate({"name": name, "arguments": arguments}, at, end, ledger)
     raise caused(at, RefusalCause.CALL_MARKUP)
 
 
@@ -95,8 +92,9 @@ def _read_arguments(
     space = _SPACE.match(text, at)
     opening = space.end() if space is not None else at
     if grammar == "named" or (grammar == "elements" and text.startswith("{", opening)):
-        value, end, ledger = read_object(opening)
-        return value, end if grammar == "named" else _call_end(text, end), ledger
+        read = read_object(opening)
+        end = read.end if grammar == "named" else _call_end(text, read.end)
+        return read.value, end, read.ledger
     pattern, closing = (_PARAMETER, _PARAMETER_END) if grammar == "elements" else (_PAIR, _PAIR_END)
     arguments: dict[str, Any] = {}
     while (opened := pattern.match(text, at)) is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from failsoft.events import ParseErrorType
+from failsoft.parsing.escapes import SHORT_ESCAPES
 from failsoft.parsing.faults import (
     ParseFault,
     RefusalCause,
@@ -26,7 +27,6 @@ _ESCAPE = re.compile(
     r"|\\(?:u([0-9a-fA-F]{4})|(.))",
     re.DOTALL,
 )
-_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 # A first string or key in doubled quotes; `""` before punctuation is an empty one.
 _DOUBLED = re.compile(
     r'[\[{](?:[\s\[{,\d.+-]|true|false|null){0,200}(?:""(?![\s":,}\]])|""""(?=\s*[:,}\]]))'
@@ -70,7 +70,7 @@ def _decode(escape: re.Match[str]) -> str:
     high, low, digits, char = escape.groups()
     if high:
         return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
-    return chr(int(digits, 16)) if digits else _SHORT.get(char, char)
+    return chr(int(digits, 16)) if digits else SHORT_ESCAPES.get(char, char)
 
 
 _NOT_WITH_A_CLOSER = (

@@ -27,7 +27,7 @@ class Closers(Bare):
     def is_outermost(self) -> bool:
         return len(self.opened) == 1
 
-    def belongs_to_array(self, at: int, char: str) -> bool:
+    def belongs_to_array(self, char: str) -> bool:
         """Whether a bracket after a comma in an object must belong to the enclosing array."""
         return char in ("{", "[") and self._around() == "]"
 

@@ -17,10 +17,10 @@ from failsoft.parsing.makers import MAKERS
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r?\n)|(.)|\Z)|([\x00-\x1f])", re.DOTALL
 )
-_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", '"': '"'}
+# Any other escaped character is itself.
+SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _QUOTES = "'`“”„‘’‚"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_PAIR = re.compile("([\ud800-\udbff])([\udc00-\udfff])")
 _COMMANDS = frozenset(MAKERS["tex"]["commands"].split())
 _WORDS = frozenset(MAKERS["tex"]["words"])
 _CONTROL = re.compile(r"\\[bf]")
@@ -161,7 +161,9 @@ class _DecodedString:
     def __init__(self, raw: str, *, is_literal: bool) -> None:
         self.repairs: dict[str, int] = {}
         self._is_literal = is_literal
-        self.text = _PAIR.sub(_join_pair, _ESCAPE.sub(self._decode, raw))
+        text = _ESCAPE.sub(self._decode, raw)
+        # Two halves become one character.
+        self.text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
     def _note(self, offset: int, kind: str) -> None:
         self.repairs.setdefault(kind, offset)
@@ -187,14 +189,9 @@ class _DecodedString:
             self._note(at, "escaped_quote")
             return char
         if not self._is_literal or char == '"':
-            return _SHORT[char]
+            return SHORT_ESCAPES.get(char, char)
         self._note(at, "kept_backslash")
         return "\\" + char
-
-
-def _join_pair(match: re.Match[str]) -> str:
-    high, low = ord(match[1]), ord(match[2])
-    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
 
 
 def has_doubtful_escapes(text: str) -> bool:

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cached_property
+from typing import Self
 
 from pydantic import TypeAdapter
 
@@ -14,65 +15,56 @@ from failsoft.events import AROUND, MAX_ERRORS, ParseErrorType, Repair
 class RefusalCause(StrEnum):
     """What is wrong at the place of a refusal, more exactly than the error type says.
 
-    The values are the codes of stored errors; EXPECTED words them for models and people.
+    The values are the codes of stored errors; `expected` words them for models and people.
     """
 
-    UNESCAPED_QUOTE = "unescaped_quote"
-    UNCLOSED_STRING = "unclosed_string"
-    BACKSLASH = "backslash"
-    HALF_CHARACTER = "half_character"
-    NOT_FINITE = "not_finite"
-    NUMBER_TOO_LARGE = "number_too_large"
-    TOO_MANY_DIGITS = "too_many_digits"
-    LEADING_ZEROS = "leading_zeros"
-    NUMBER_SEPARATORS = "number_separators"
-    MISSING_QUOTES = "missing_quotes"
-    LEFT_OUT = "left_out"
-    CALL_MARKUP = "call_markup"
-    MALFORMED_CALL = "malformed_call"
-    PROGRAM = "program"
-    EXAMPLE = "example"
-    MARKDOWN_LIST = "markdown_list"
-    PROSE = "prose"
-    ONLY_THINKING = "only_thinking"
-    OPEN_THINKING = "open_thinking"
+    expected: str
 
+    def __new__(cls, code: str, expected: str) -> Self:
+        cause = str.__new__(cls, code)
+        cause._value_, cause.expected = code, expected
+        return cause
 
-EXPECTED = {
-    RefusalCause.UNESCAPED_QUOTE: (
-        'one string with one reading; a quote inside a string is written `\\"`, and this one is not'
-    ),
-    RefusalCause.UNCLOSED_STRING: (
-        "one string with one reading; its closing quote is missing, or a quote inside of it "
-        'is not written `\\"`'
-    ),
-    RefusalCause.BACKSLASH: (
-        "one string with one reading; a backslash inside a string is written `\\\\`, and this "
-        "one is not"
-    ),
-    RefusalCause.HALF_CHARACTER: "whole characters in this string; it contains half of one",
-    RefusalCause.NOT_FINITE: "a finite number, a string or null; JSON has no NaN and no Infinity",
-    RefusalCause.NUMBER_TOO_LARGE: "a number up to 1.8e308; this one is too large",
-    RefusalCause.TOO_MANY_DIGITS: (
-        "a number of at most 4,300 digits; a longer one is written as a string"
-    ),
-    RefusalCause.LEADING_ZEROS: "a number without leading zeros, or a string",
-    RefusalCause.NUMBER_SEPARATORS: "a number without separators",
-    RefusalCause.MISSING_QUOTES: "quotes around this text",
-    RefusalCause.LEFT_OUT: "every part written out; this stands for something left out",
-    RefusalCause.CALL_MARKUP: (
-        "one JSON object or array; this is a tool call as markup, and a part of it is no answer"
-    ),
-    RefusalCause.MALFORMED_CALL: "an answer; the server could not read the model's tool call",
-    RefusalCause.PROGRAM: "one JSON object or array; this is a statement of a program",
-    RefusalCause.EXAMPLE: (
-        "an answer; this text announces an example, a template, or what somebody else said"
-    ),
-    RefusalCause.MARKDOWN_LIST: "one JSON object or array; this is a Markdown list",
-    RefusalCause.PROSE: "one JSON object or array; this is prose",
-    RefusalCause.ONLY_THINKING: "an answer; there is only thinking",
-    RefusalCause.OPEN_THINKING: "every think block closed before the answer",
-}
+    UNESCAPED_QUOTE = (
+        "unescaped_quote",
+        'one string with one reading; a quote inside a string is written `\\"`, and this '
+        "one is not",
+    )
+    UNCLOSED_STRING = (
+        "unclosed_string",
+        "one string with one reading; its closing quote is missing, or a quote inside of "
+        'it is not written `\\"`',
+    )
+    BACKSLASH = (
+        "backslash",
+        "one string with one reading; a backslash inside a string is written `\\\\`, and "
+        "this one is not",
+    )
+    HALF_CHARACTER = "half_character", "whole characters in this string; it contains half of one"
+    NOT_FINITE = "not_finite", "a finite number, a string or null; JSON has no NaN and no Infinity"
+    NUMBER_TOO_LARGE = "number_too_large", "a number up to 1.8e308; this one is too large"
+    TOO_MANY_DIGITS = (
+        "too_many_digits",
+        "a number of at most 4,300 digits; a longer one is written as a string",
+    )
+    LEADING_ZEROS = "leading_zeros", "a number without leading zeros, or a string"
+    NUMBER_SEPARATORS = "number_separators", "a number without separators"
+    MISSING_QUOTES = "missing_quotes", "quotes around this text"
+    LEFT_OUT = "left_out", "every part written out; this stands for something left out"
+    CALL_MARKUP = (
+        "call_markup",
+        "one JSON object or array; this is a tool call as markup, and a part of it is no answer",
+    )
+    MALFORMED_CALL = "malformed_call", "an answer; the server could not read the model's tool call"
+    PROGRAM = "program", "one JSON object or array; this is a statement of a program"
+    EXAMPLE = (
+        "example",
+        "an answer; this text announces an example, a template, or what somebody else said",
+    )
+    MARKDOWN_LIST = "markdown_list", "one JSON object or array; this is a Markdown list"
+    PROSE = "prose", "one JSON object or array; this is prose"
+    ONLY_THINKING = "only_thinking", "an answer; there is only thinking"
+    OPEN_THINKING = "open_thinking", "every think block closed before the answer"
 
 
 class ParseFault(Exception):  # noqa: N818 - a finding about the text, not a program error
@@ -109,7 +101,7 @@ def caused(
     offset: int, cause: RefusalCause, error_type: ParseErrorType = ParseErrorType.NOT_JSON
 ) -> ParseFault:
     """Return the fault of a known cause, at the first character that is doubtful."""
-    return ParseFault(offset, EXPECTED[cause], error_type, cause)
+    return ParseFault(offset, cause.expected, error_type, cause)
 
 
 CONTEXT_WIDTH = 60

@@ -282,8 +282,10 @@ class _Search:
         """Take a call or a block of thinking; return the offset behind it."""
         start, end = mark.span()
         if mark.lastgroup == "call":
-            call = calls.read_call(self.text, start, self._read_object)
-            self.calls.append(Candidate(call.value, start, call.end, call.ledger))
+            call = calls.read_call(
+                self.text, start, lambda at: read_candidate(self.text, at, None, self._begin)
+            )
+            self.calls.append(call)
             return call.end
         if thinking.is_quoted(self.text, start, self._begin):
             return end
@@ -302,10 +304,6 @@ class _Search:
         self.thinking.append((start, block_end))
         self._begin = block_end
         return block_end
-
-    def _read_object(self, at: int) -> tuple[Any, int, RepairLedger]:
-        read = read_candidate(self.text, at, None, self._begin)
-        return read.value, read.end, read.ledger
 
     def _take_opener(self, at: int) -> int:
         """Take brackets of prose or a candidate; return the offset behind it."""

@@ -101,7 +101,7 @@ class Grammar(Closers):
         at, char = self.peek(pos)
         if char == "}":
             return None, at, self._close_after_comma(at, comma)
-        if comma >= 0 and self.belongs_to_array(at, char):
+        if comma >= 0 and self.belongs_to_array(char):
             self.insert(comma, at, value)
             return None, at, comma
         key, end = self.read_key(at, char)

@@ -74,7 +74,7 @@ class Scanner:
                 return at, char
 
     def glance(self, at: int) -> tuple[int, str]:
-        """Return the next token like `look`, without recording repairs or raising faults."""
+        """Return the next token like `peek`, without recording repairs or raising faults."""
         while True:
             at, char = self._step(at)
             end = self._comment_end(at, char)

@@ -1,6 +1,6 @@
 """The offsets of keys and values of a recovered value in its text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jiter
@@ -28,16 +28,17 @@ class Trace:
 
     def pointed(self, pointer: str, *, key: bool = False) -> int:
         """Return the offset of the value or key at a JSON pointer, or of the nearest parent."""
-        path: list[Any] = []
-        current = self.root
-        for name in pointer_parts(pointer):
+        current, names = self.root, pointer_parts(pointer)
+        offset = self._starts.get(id(current), 0)
+        for number, name in enumerate(names, start=1):
             segment = int(name) if isinstance(current, list) and name.isdecimal() else name
-            path.append(segment)
-            is_known = isinstance(current, dict | list) and segment in self._places.get(
-                id(current), {}
-            )
-            current = current[segment] if is_known else None
-        return self._find(path, part=0 if key else 1)
+            places = self._places.get(id(current), {})
+            if segment not in places:
+                break
+            key_at, value_at = places[segment]
+            offset = key_at if key and number == len(names) else value_at
+            current = current[segment]
+        return self._outside(offset)
 
     def last_before(self, offset: int) -> int:
         """Return the start of the key or value that contains `offset`."""
@@ -50,17 +51,6 @@ class Trace:
         for mapping in self._moves:
             offset = mapping(offset)
         return offset
-
-    def _find(self, path: Sequence[Any], part: int) -> int:
-        current = self.root
-        offset = self._starts.get(id(current), 0)
-        for number, segment in enumerate(path):
-            places = self._places.get(id(current), {})
-            if segment not in places:
-                break
-            offset = places[segment][part if number == len(path) - 1 else 1]
-            current = current[segment]
-        return self._outside(offset)
 
 
 MAX_BYTES = 1024 * 1024

@@ -3,7 +3,7 @@
 import pytest
 
 from failsoft.parsing import RefusedAnswer, recover
-from failsoft.parsing.faults import EXPECTED, RefusalCause
+from failsoft.parsing.faults import RefusalCause
 
 # Each row: the text, then the cause, line and column.
 ROWS = [
@@ -58,4 +58,4 @@ def test_a_tool_call_that_its_server_could_not_read_is_a_cause_of_its_own() -> N
 
 @pytest.mark.parametrize("cause", RefusalCause)
 def test_each_cause_has_its_own_words(cause: RefusalCause) -> None:
-    assert [EXPECTED[cause]] == [text for text in EXPECTED.values() if text == EXPECTED[cause]]
+    assert [other for other in RefusalCause if other.expected == cause.expected] == [cause]
