@@ -23,6 +23,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from failsoft.json_values import pointer_of
+
 NEAREST_TOOL = "nearest"
 """The attribute of an unknown tool with the most similar registered name."""
 MAX_ERRORS = 100
@@ -367,7 +369,7 @@ def _describe(error: Mapping[str, Any]) -> dict[str, str]:
     if len(location) > 2 and location[0] == "attributes":
         return _describe_attribute(location[1], is_key=location[2] == "[key]")
     return {
-        "path": "".join(f"/{_escape_pointer(str(part))}" for part in location),
+        "path": pointer_of(str(part)[:200] for part in location),
         "code": str(error["type"]),
         "message": WORDS.get(error["type"], str(error["msg"])),
     }
@@ -379,9 +381,5 @@ def _describe_attribute(name: str, *, is_key: bool) -> dict[str, str]:
         if is_key
         else "a text of at most 4096 characters, a finite number or a boolean"
     )
-    path = f"/attributes/{_escape_pointer(name)}"
+    path = pointer_of(("attributes", name[:200]))
     return {"path": path, "code": "attribute", "message": message}
-
-
-def _escape_pointer(part: str) -> str:
-    return part[:200].replace("~", "~0").replace("/", "~1")

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from failsoft.json_values import pointer_of, pointer_parts
+from failsoft.json_values import pointer_of
 from failsoft.parsing import Recovered, recover
 
 MAX_ROUNDS = 8
@@ -48,7 +48,7 @@ def soften(
     `may_drop` decides for an unknown key and its value whether they are dropped.
     """
     softened = deepcopy(value)
-    leniencies: list[Softened] = []
+    leniencies: list[tuple[list[Any], str]] = []
     for _ in range(MAX_ROUNDS):
         new_leniencies = [
             item
@@ -60,9 +60,9 @@ def soften(
             break
     # Leave out leniencies whose surroundings were dropped later.
     return softened, [
-        item
-        for item in leniencies
-        if item.kind == UNKNOWN_KEY or _at(softened, item.path) is not _MISSING
+        Softened(pointer_of(path), kind)
+        for path, kind in leniencies
+        if kind == UNKNOWN_KEY or _holder(softened, path) is not _MISSING
     ]
 
 
@@ -104,7 +104,8 @@ def _soften_one(
     error: Any,  # noqa: ANN401 - of pydantic
     adapter: TypeAdapter[Any],
     may_drop: Callable[[str, object], bool],
-) -> Softened | None:
+) -> tuple[list[Any], str] | None:
+    """Soften the value at an error in place; return its path and the kind of the leniency."""
     path = _path_in(softened, error["loc"])
     kind = error["type"]
     if kind == "union_tag_invalid":
@@ -119,12 +120,12 @@ def _soften_one(
         if not may_drop(key, value):
             return None
         del holder[key]
-        return Softened(pointer_of(path), UNKNOWN_KEY)
+        return path, UNKNOWN_KEY
     reading = _read(kind, value, error, path)
     if reading is None or (value is None and not _has_default(softened, path, adapter)):
         return None
     holder[key], name = reading
-    return Softened(pointer_of(path), name)
+    return path, name
 
 
 def _has_default(softened: object, path: list[Any], adapter: TypeAdapter[Any]) -> bool:
@@ -197,9 +198,3 @@ def _get(holder: Any, key: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(holder, list) and is_plain_integer(key) and key < len(holder):
         return holder[key]
     return _MISSING
-
-
-def _at(value: Any, pointer: str) -> Any:  # noqa: ANN401 - any JSON
-    for key in pointer_parts(pointer):
-        value = _get(value, int(key) if isinstance(value, list) and key.isdigit() else key)
-    return value

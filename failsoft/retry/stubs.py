@@ -5,8 +5,7 @@ No step accesses anything outside of the run: no URL, and no wait of more than a
 """
 
 import re
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from failsoft.parsing.tracing import read_valid
@@ -19,20 +18,6 @@ MAX_TEXT = 200
 MAX_PAUSE_SECONDS = 2
 Plan = dict[str, Any]
 Call = tuple[str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """A pattern of goals, the tools of its plan, and the calls built from a match."""
-
-    name: str
-    pattern: re.Pattern[str]
-    tools: frozenset[str]
-    build: Callable[[re.Match[str]], list[Call] | None]
-
-    def calls_for(self, goal: str) -> list[Call] | None:
-        match = self.pattern.match(goal)
-        return self.build(match) if match else None
 
 
 def _greet(match: re.Match[str]) -> list[Call]:
@@ -62,37 +47,21 @@ def _goal_pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE | re.DOTALL)
 
 
-# In order of precedence.
-TEMPLATES = (
-    Template(
-        "take a field of a given object",
+# Patterns of goals, in order of precedence, and the calls for a match.
+TEMPLATES: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], list[Call] | None]]] = (
+    (
         _goal_pattern(
             r"from\s+(?P<value>\{.{0,1500}\})\s+take\s+(?:the\s+)?(?:field\s+)?(?P<field>\w{1,80})"
         ),
-        frozenset({"json_select"}),
         _take,
     ),
-    Template(
-        "greet somebody by name",
-        _goal_pattern(r"greet\s+(?P<name>[\w][\w' -]{0,60}?)(?:\s+by\s+name)?[.!]?\s*$"),
-        frozenset({"template"}),
-        _greet,
-    ),
-    Template(
-        "wait for some seconds",
-        _goal_pattern(r"(?:wait|sleep)\s+(?:for\s+)?(?P<seconds>\d{1,4})\s+seconds?\b"),
-        frozenset({"sleep"}),
-        _wait,
-    ),
-    Template(
-        "say something, or several things in order",
-        _goal_pattern(
-            r"(?:echo|say|repeat)\s+(?:the\s+(?:word|text|sentence)\s+)?(?P<text>\S.*)$"
-        ),
-        frozenset({"echo"}),
+    (_goal_pattern(r"greet\s+(?P<name>[\w][\w' -]{0,60}?)(?:\s+by\s+name)?[.!]?\s*$"), _greet),
+    (_goal_pattern(r"(?:wait|sleep)\s+(?:for\s+)?(?P<seconds>\d{1,4})\s+seconds?\b"), _wait),
+    (
+        _goal_pattern(r"(?:echo|say|repeat)\s+(?:the\s+(?:word|text|sentence)\s+)?(?P<text>\S.*)$"),
         _say_each,
     ),
-)  # fmt: skip
+)
 
 
 def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
@@ -101,11 +70,11 @@ def stub_plan(goal: str = "", tools: Collection[str] | None = None) -> Plan:
     `tools` are those that a template may call; None allows all.
     """
     text = goal.strip()[:MAX_GOAL]
-    for template in TEMPLATES:
-        if tools is None or template.tools <= set(tools):
-            calls = template.calls_for(text)
-            if calls:
-                return _make_plan(calls)
+    for pattern, build in TEMPLATES:
+        match = pattern.match(text)
+        calls = build(match) if match else None
+        if calls and (tools is None or {name for name, _ in calls} <= set(tools)):
+            return _make_plan(calls)
     return _make_plan([("echo", {"text": STUB_TITLE})])
 
 
