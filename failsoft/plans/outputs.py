@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from typing import Any
 
 from pydantic import JsonValue
@@ -18,12 +17,7 @@ from failsoft.plans.contract import (
 from failsoft.plans.violations import kind_of
 
 _PREVIEW_CHARACTERS = 2_000
-# Upper bounds of JSON sizes: an escape, quotes and commas, the longest number.
-_MOST_BYTES_A_CHARACTER = 6
-_MARKS = 4
-_DIGITS = MAX_INTEGER_BITS // 3
-# Common empty outputs, which need no check.
-_BARE: dict[type, Callable[[Any], JsonValue]] = {dict: dict, type(None): lambda value: value}
+_to_text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class UnusableOutputError(Exception):
@@ -37,8 +31,6 @@ def make_json(value: object) -> JsonValue:
     other types, numbers that are not finite, and values beyond 1 MiB, 200,000 values or
     64 levels.
     """
-    if not value and type(value) in _BARE:
-        return _BARE[type(value)](value)
     return _Copy().copy(value, 0)
 
 
@@ -91,30 +83,8 @@ class _Copy:
 
 def fit_output(value: JsonValue) -> JsonValue:
     """Return the value, or a preview object when it is too long for display."""
-    if _is_surely_short(value):
-        return value
-    text = json.dumps(value, ensure_ascii=False)
+    text = _to_text(value)
     size = len(text.encode())
     if size <= MAX_SHOWN_OUTPUT_BYTES:
         return value
     return {"truncated": True, "bytes": size, "preview": text[:_PREVIEW_CHARACTERS]}
-
-
-def _is_surely_short(value: JsonValue) -> bool:
-    remaining = MAX_SHOWN_OUTPUT_BYTES // _MOST_BYTES_A_CHARACTER
-    pending: list[JsonValue] = [value]
-    while pending:
-        item = pending.pop()
-        remaining -= _MARKS
-        if isinstance(item, str):
-            remaining -= len(item)
-        elif isinstance(item, dict):
-            pending.extend(item)
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-        elif item is not None:
-            remaining -= _DIGITS
-        if remaining < len(pending):
-            return False
-    return True
