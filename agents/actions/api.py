@@ -18,6 +18,7 @@ from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.rest.cursors import BadCursorError
 from diagnostics.rest.filters import read_choices, read_limit, refuse_unknown
 from diagnostics.rest.resources import ProblemResource
+from failsoft.actions.entries import CATEGORIES, STATUSES
 from failsoft.json_values import clean_text
 
 
@@ -55,7 +56,7 @@ class UndoView(KeyedView):
         return Response(actions_record(goal))
 
 
-CHOICES: dict[str, list[str]] = {"status": Entry.Status.values, "category": Entry.Category.values}
+CHOICES = {"status": list(STATUSES), "category": list(CATEGORIES)}
 FILTERS = [
     *(OpenApiParameter(name, str, enum=values) for name, values in CHOICES.items()),
     OpenApiParameter("cursor", str),

@@ -7,7 +7,8 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce, Now
 
 from diagnostics.accounts.models import Project
-from diagnostics.constraints import check, index, known
+from diagnostics.constraints import check, choices_of, index, known
+from failsoft.actions.entries import CADENCES, CATEGORIES, STATUSES
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
@@ -43,22 +44,6 @@ class Entry(models.Model):
 
     AFTER_EVERY_PRIORITY: ClassVar[int] = 6
 
-    class Category(models.TextChoices):
-        TODO = "todo"
-        NOTE = "note"
-        REMINDER = "reminder"
-        IDEA = "idea"
-        LIST = "list"
-        HABIT = "habit"
-        QUESTION = "question"
-        THOUGHT = "thought"
-
-    class Cadence(models.TextChoices):
-        DAILY = "daily"
-        WEEKDAYS = "weekdays"
-        WEEKLY = "weekly"
-        MONTHLY = "monthly"
-
     class Status(models.TextChoices):
         ACTIVE = "active"
         SNOOZED = "snoozed"
@@ -71,13 +56,13 @@ class Entry(models.Model):
     content = models.TextField()
     summary = models.TextField(null=True, blank=True)
     source_text = models.TextField(null=True, blank=True)
-    category = models.CharField(max_length=16, choices=Category, default=Category.NOTE)
+    category = models.CharField(max_length=16, choices=choices_of(CATEGORIES), default="note")
     # 1 is the most important, 5 the least.
     priority = models.PositiveSmallIntegerField(null=True, blank=True)
     # As it was written, and its time if it could be resolved.
     due_text = models.CharField(max_length=200, null=True, blank=True)
     due_at = models.DateTimeField(null=True, blank=True)
-    cadence = models.CharField(max_length=16, choices=Cadence, null=True, blank=True)
+    cadence = models.CharField(max_length=16, choices=choices_of(CADENCES), null=True, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.ACTIVE)
     snooze_until = models.DateTimeField(null=True, blank=True)
     # Counts changes, so that an undo never overwrites a later one.
@@ -89,18 +74,9 @@ class Entry(models.Model):
     class Meta:
         verbose_name_plural = "entries"
         constraints = [
-            known(
-                "agents_entry_category_known",
-                "category",
-                "todo note reminder idea list habit question thought",
-            ),
-            known(
-                "agents_entry_cadence_known",
-                "cadence",
-                "daily weekdays weekly monthly",
-                or_null=True,
-            ),
-            known("agents_entry_status_known", "status", "active snoozed completed archived"),
+            known("agents_entry_category_known", "category", CATEGORIES),
+            known("agents_entry_cadence_known", "cadence", CADENCES, or_null=True),
+            known("agents_entry_status_known", "status", STATUSES),
             check(
                 "agents_entry_priority_in_range",
                 Q(priority__isnull=True) | Q(priority__gte=1, priority__lte=5),
