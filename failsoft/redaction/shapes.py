@@ -155,28 +155,45 @@ LEADING_PAIR = re.compile(rb"[A-Za-z0-9_.-]{1,60}[:/]([^\s\"'`:@]{3,100})$")
 ORACLE_PAIR = re.compile(rb"[A-Za-z0-9_.-]{1,60}/([^\s\"'`:@/]{3,100})$")
 
 
-def jwk(match: Match) -> Span | None:
-    """Return a private part of a JSON Web Key, whose type is nearby."""
-    near = match.string[max(0, match.start() - NEAR) : match.end() + NEAR]
-    return mixed(match) if b"kty" in near else None
+def _nearby(word: bytes) -> Callable[[Match], Span | None]:
+    """Return the check of a private part of a key, whose type is nearby."""
+
+    def check(match: Match) -> Span | None:
+        near = match.string[max(0, match.start() - NEAR) : match.end() + NEAR]
+        return mixed(match) if word in near else None
+
+    return check
 
 
-def rsa_xml(match: Match) -> Span | None:
-    """Return a private part of an RSA key in XML."""
-    near = match.string[max(0, match.start() - NEAR) : match.start()]
-    return mixed(match) if b"RSAKeyValue" in near else None
+NEAR = 2_048
+jwk, rsa_xml = _nearby(b"kty"), _nearby(b"RSAKeyValue")
 
 
-def before_hex(match: Match) -> Span | None:
-    """Return a key in hex that ends with the mark of its vendor."""
-    digits = _search_before(match, HEX_KEY, 48)
-    return (digits.start(), match.end()) if digits else None
+def _preceded(
+    pattern: bytes, reach: int, is_secret: Callable[[bytes, Match], bool] = lambda *_: True
+) -> Callable[[Match], Span | None]:
+    """Return the check of a secret whose mark is matched, and which begins before its mark.
+
+    `is_secret` gets what stands before the mark, and the match.
+    """
+    before_mark = re.compile(pattern + rb"$")
+
+    def check(match: Match) -> Span | None:
+        before = _search_before(match, before_mark, reach)
+        is_whole = before and is_secret(before.group(), match)
+        return (before.start(), match.end()) if before and is_whole else None
+
+    return check
 
 
-def signed_key(match: Match) -> Span | None:
-    """Return a key with the mark of its vendor near the end, and random text before it."""
-    before = _search_before(match, KEY_RUN, LONGEST_SIGNED)
-    return (before.start(), match.end()) if before and is_random(before.group()) else None
+before_hex = _preceded(
+    rb"(?:(?:AA|eu01xx)[0-9a-f]{30,40}|[0-9a-f]{32}[0-9A-Fa-f]{4}|(?<![0-9a-f])[0-9a-f]{32})", 48
+)
+before_mark = _preceded(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}", 88)
+signed_key = _preceded(rb"[A-Za-z0-9+/_-]{28,}", 88, lambda before, _: is_random(before))
+telegram = _preceded(rb"[0-9]{6,11}", 11, lambda _, match: is_mixed(match[1]))
+# Of three parts, the first an id in base64.
+discord = _preceded(rb"[MNO][A-Za-z0-9_-]{22,27}", 28, lambda before, _: is_mixed(before))
 
 
 def headed(match: Match) -> Span | None:
@@ -279,35 +296,6 @@ def _is_jumbled(run: bytes) -> bool:
 MANY_NUMBERS, MANY = 3, 16
 TURNS = re.compile(rb"[a-z]+|[A-Z]+|[0-9]+")
 NUMBERS = re.compile(rb"[0-9]+")
-
-
-def before_mark(match: Match) -> Span | None:
-    """Return a key that ends with the mark of its vendor."""
-    before = _search_before(match, WORD_RUN, LONGEST_SIGNED)
-    return (before.start(), match.end()) if before else None
-
-
-LONGEST_SIGNED = 88
-KEY_RUN = re.compile(rb"[A-Za-z0-9+/_-]{28,}$")
-WORD_RUN = re.compile(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}$")
-NEAR = 2_048
-HEX_KEY = re.compile(
-    rb"(?:(?:AA|eu01xx)[0-9a-f]{30,40}|[0-9a-f]{32}[0-9A-Fa-f]{4}|(?<![0-9a-f])[0-9a-f]{32})$"
-)
-TELEGRAM_ID = re.compile(rb"[0-9]{6,11}$")
-DISCORD_ID = re.compile(rb"[MNO][A-Za-z0-9_-]{22,27}$")
-
-
-def telegram(match: Match) -> Span | None:
-    """Return a Telegram token, with its id of 6 to 11 digits."""
-    digits = _search_before(match, TELEGRAM_ID, 11)
-    return (digits.start(), match.end()) if digits and is_mixed(match[1]) else None
-
-
-def discord(match: Match) -> Span | None:
-    """Return a Discord token of three parts, the first an id in base64."""
-    first = _search_before(match, DISCORD_ID, 28)
-    return (first.start(), match.end()) if first and is_mixed(first.group()) else None
 
 
 def azure(match: Match) -> Span | None:
