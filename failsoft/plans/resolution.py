@@ -130,7 +130,6 @@ class _Resolver:
     def _plan(self, index: int) -> PlannedStep:
         call, args = self.calls[index]
         title = self.steps[index].get("title")
-        unresolved = None if self._is_resolved(index) else self._find_unresolved(index)
         return PlannedStep(
             index=index,
             step_id=self.names[index],
@@ -139,7 +138,9 @@ class _Resolver:
             call=call,
             args=args,
             dependencies=tuple(self.edges[index]),
-            defect=unresolved or self._find_cycle(index) or self._find_malformed(index),
+            defect=self._find_unresolved(index)
+            or self._find_cycle(index)
+            or self._find_malformed(index),
             has_dollar=self.has_dollar[index],
         )
 
@@ -149,33 +150,27 @@ class _Resolver:
             shown = self.shown[text] = self.redact(clean_text(text))
         return shown
 
-    def _is_resolved(self, index: int) -> bool:
-        """Whether every dependency is a declared other step: the fast path."""
-        dependencies = self.steps[index].get("dependencies", _NO_PLACES)
-        if type(dependencies) is not list:
-            return False
-        index_of = self.index_of
-        for name in dependencies:
-            if type(name) is not str or index_of.get(name, index) == index:
-                return False
-        return True
-
     def _find_unresolved(self, index: int) -> Defect | None:
-        step, quoted_id = self.steps[index], quote(self.names[index])
-        # Two: a list that is too long may also be malformed.
-        violations = Violations(limit=2)
-        check_dependency_list(step, "", violations)
-        for violation in violations:
-            if violation.code != "dependencies_too_many":
-                error = f"Step {quoted_id}: dependencies: {violation.message}."
-                return Defect("malformed_dependencies", error, True)
-        for dependency in step.get("dependencies", []):
-            target = self.index_of.get(dependency)
+        step = self.steps[index]
+        dependencies = step.get("dependencies", _NO_PLACES)
+        if not (isinstance(dependencies, list) and all(isinstance(d, str) for d in dependencies)):
+            # Two: a list that is too long may also be malformed.
+            violations = Violations(limit=2)
+            check_dependency_list(step, "", violations)
+            fault = next(one for one in violations if one.code != "dependencies_too_many")
+            error = f"Step {quote(self.names[index])}: dependencies: {fault.message}."
+            return Defect("malformed_dependencies", error, True)
+        index_of = self.index_of
+        for dependency in dependencies:
+            target = index_of.get(dependency)
             if target is None:
                 name = quote(self._show(dependency))
-                error = f"Step {quoted_id} depends on {name}, which no step declares."
+                error = (
+                    f"Step {quote(self.names[index])} depends on {name}, which no step declares."
+                )
                 return Defect(f"unknown_dependency: {name}", error, True)
             if target == index:
+                quoted_id = quote(self.names[index])
                 error = f"Step {quoted_id} depends on itself."
                 return Defect(f"self_dependency: {quoted_id}", error, True)
         return None
