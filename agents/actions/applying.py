@@ -59,36 +59,30 @@ MAX_DESCRIBED_CHARACTERS = 160
 _HEXADECIMAL = re.compile(r"[0-9a-f]{1,32}")
 
 
-class EntriesExecutor:
-    """Applies actions to rows of `Entry`, each inside its own savepoint."""
+def _apply(project_id: int, action: Action, now: datetime) -> Applied:
+    """Apply one action; ActionError if its entry is missing or ambiguous."""
+    if action.type == "create":
+        columns = _changes(action.fields, now).items()
+        given = {column: value for column, value in columns if value is not None}
+        created = Entry.objects.create(id=secrets.token_hex(16), project_id=project_id, **given)
+        undo = {"id": created.pk, "revision": created.revision, "before": None}
+        return Applied(_stored_action(action, created.pk), undo)
+    entry = _resolve(project_id, action.fields["id"])
+    match action.type:
+        case "update":
+            return _change(entry, action, _changes(action.fields, now))
+        case "complete":
+            return _change(entry, action, {"status": Entry.Status.COMPLETED})
+        case _:
+            return _change(entry, action, {"status": Entry.Status.ARCHIVED})
 
-    def apply(self, project_id: int, action: Action, now: datetime) -> Applied:
-        """Apply one action; ActionError if its entry is missing or ambiguous."""
-        if action.type == "create":
-            columns = _changes(action.fields, now).items()
-            given = {column: value for column, value in columns if value is not None}
-            created = Entry.objects.create(id=secrets.token_hex(16), project_id=project_id, **given)
-            undo = {"id": created.pk, "revision": created.revision, "before": None}
-            return Applied(_stored_action(action, created.pk), undo)
-        entry = _resolve(project_id, action.fields["id"])
-        match action.type:
-            case "update":
-                return _change(entry, action, _changes(action.fields, now))
-            case "complete":
-                return _change(entry, action, {"status": Entry.Status.COMPLETED})
-            case _:
-                return _change(entry, action, {"status": Entry.Status.ARCHIVED})
 
-    def undo(self, project_id: int, record: Mapping[str, Any]) -> bool:
-        """Undo one action; False if its entry has changed since, or is gone."""
-        entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
-        if record["before"] is None:
-            return entry.delete()[0] == 1
-        return entry.update(**record["before"], revision=record["revision"] - 1) == 1
-
-    def describe(self, project_id: int) -> list[str]:
-        entries = Entry.objects.of(project_id).open().by_importance()[:MAX_DESCRIBED]
-        return [_describe_entry(entry) for entry in entries]
+def _undo(project_id: int, record: Mapping[str, Any]) -> bool:
+    """Undo one action; False if its entry has changed since, or is gone."""
+    entry = Entry.objects.of(project_id).filter(pk=record["id"], revision=record["revision"])
+    if record["before"] is None:
+        return entry.delete()[0] == 1
+    return entry.update(**record["before"], revision=record["revision"] - 1) == 1
 
 
 def _change(entry: Entry, action: Action, changes: Mapping[str, Any]) -> Applied:
@@ -155,7 +149,6 @@ def _describe_entry(entry: Entry) -> str:
 
 logger = structlog.get_logger(__name__)
 
-EXECUTORS: dict[str, EntriesExecutor] = {"entries": EntriesExecutor()}
 RAW_BYTES = 4 * 1024
 MAX_FAILURES_KEPT = 100
 UNDO = "undo"
@@ -222,12 +215,7 @@ def undo_actions(goal: Goal) -> ActionBatch:
             records: list[dict[str, Any]] = working_store.get(goal, UNDO)
         except working_store.WorkingItemMissingError as error:
             raise UndoExpiredError(UndoExpiredError.__doc__) from error
-        executor = EXECUTORS[batch.toolset]
-        kept = [
-            record["id"]
-            for record in reversed(records)
-            if not executor.undo(goal.project_id, record)
-        ]
+        kept = [record["id"] for record in reversed(records) if not _undo(goal.project_id, record)]
         ActionBatch.objects.filter(pk=batch.pk).update(kept=kept)
     batch.refresh_from_db()
     return batch
@@ -241,19 +229,19 @@ def describe_things(goal: Goal) -> list[str]:
     """Return a line for each entry that the planner of a goal of mode actions may change."""
     if goal.toolset is None:
         return []
-    return EXECUTORS[goal.toolset].describe(goal.project_id)
+    entries = Entry.objects.of(goal.project_id).open().by_importance()[:MAX_DESCRIBED]
+    return [_describe_entry(entry) for entry in entries]
 
 
 def _apply_each(
     goal: Goal, actions: Sequence[Action], now: datetime
 ) -> tuple[list[Applied], list[ExecutionFailure]]:
-    executor = EXECUTORS[goal.toolset or ""]
     applied: list[Applied] = []
     failures: list[ExecutionFailure] = []
     for action in actions:
         try:
             with transaction.atomic():
-                applied.append(executor.apply(goal.project_id, action, now))
+                applied.append(_apply(goal.project_id, action, now))
         except ActionError as error:
             failures.append(ExecutionFailure(action, error.code, error.message))
         except (DataError, IntegrityError) as error:
