@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 
 from failsoft.redaction.checks import (
     PART,
-    PLACEHOLDERS,
     ULID,
     UUID,
     case_changes,
@@ -16,7 +15,6 @@ from failsoft.redaction.checks import (
     is_placeholder,
     is_random,
     is_reference,
-    strip,
     worded,
     words_of,
 )
@@ -121,9 +119,7 @@ def url_password(match: Match) -> Span | None:
     if host:
         value = host[1]
         end = start + len(value) + 1
-    if re.match(rb"[0-9]{1,5}[/?#,]", value) or strip(value).lower() in PLACEHOLDERS:
-        return None
-    if is_reference(value) or is_placeholder(value) or value.strip(b"\1") == b"":
+    if re.match(rb"[0-9]{1,5}[/?#,]", value) or is_reference(value) or is_placeholder(value):
         return None
     return start, end - 1
 
