@@ -37,8 +37,7 @@ MODELS = 200
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     """Run the benchmark and print its figures; the last line is JSON."""
-    options = _options(argv)
-    sizes = options.recipients
+    sizes = _options(argv).recipients
     # A line of log for each report would hide the figures.
     logging.getLogger("diagnostics").setLevel(logging.WARNING)
     # Templates are compiled once a process.
@@ -52,8 +51,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         "recipients": sizes,
         "copies_cpu_seconds": [round(cost, 4) for cost in copies],
         "all_cpu_seconds": [round(cost, 4) for cost in everything],
-        "copies_exponent": round(exponent(sizes, copies), 2),
-        "all_exponent": round(exponent(sizes, everything), 2),
+        "copies_exponent": _growth(sizes, copies),
+        "all_exponent": _growth(sizes, everything),
         "plain_cpu_seconds": round(plain * sizes[at], 3),
         "times_cheaper_than_plain": round(plain * sizes[at] / copies[at], 1),
         "goal_seconds_at_1000": GOAL_SECONDS,
@@ -64,6 +63,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     say(f"plainly, {sizes[at]:,} recipients: {report['plain_cpu_seconds']} s CPU")
     say(json.dumps(report))
     return report
+
+
+def _growth(sizes: Sequence[int], costs: Sequence[float]) -> float | None:
+    """Return the exponent of the cost; one size has none."""
+    return round(exponent(sizes, costs), 2) if len(sizes) > 1 else None
 
 
 def make_copies(number: int) -> int:

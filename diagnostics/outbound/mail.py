@@ -69,7 +69,7 @@ def assemble(
 ) -> EmailMultiAlternatives:
     extra_headers = {name: clean_header(value) for name, value in (headers or {}).items()}
     mail = EmailMultiAlternatives(
-        subject=clean_subject(subject),
+        subject=subject,
         body=text,
         to=[clean_header(address) for address in to],
         headers={**own_headers(), **extra_headers},
@@ -118,7 +118,8 @@ LINE = "\r\n"
 # Addresses that need no encoding, which are nearly all.
 PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9.-]{1,255}")
 PERSONAL_HEADERS = ("To", "Message-ID")
-Encoder = Callable[[str], bytes]
+PersonalValue = Callable[[Mapping[str, str]], bytes]
+"""Takes the values of a recipient and returns one of them, encoded as its part is."""
 
 
 class MailMerge:
@@ -130,7 +131,7 @@ class MailMerge:
         template: str,
         context: Mapping[str, Any],
         personal: Sequence[str],
-        pictures: Mapping[str, bytes] | None = None,
+        pictures: Mapping[str, bytes],
     ) -> None:
         """Render both parts with marks for `personal.<name>`, and encode them.
 
@@ -145,10 +146,10 @@ class MailMerge:
         message: Any = assemble(self.subject, text, html, []).message()
         for name in PERSONAL_HEADERS:
             del message[name]
-        in_parts = _encoders(message, (in_text, in_html))
+        values_in_parts = _personal_values(message, (in_text, in_html))
         if pictures:
             _attach_pictures(message, pictures)
-        self._pieces = _cut(message.as_bytes(linesep=LINE), in_parts)
+        self._pieces = _cut(message.as_bytes(linesep=LINE), values_in_parts)
 
     def copy_for(
         self, address: str, values: Mapping[str, str], message_id: str, headers: Mapping[str, str]
@@ -163,8 +164,7 @@ class MailMerge:
         }
         lines = "".join(f"{name}: {value}{LINE}" for name, value in head.items())
         body = b"".join(
-            piece if encode is None else encode(values[piece.decode()])
-            for piece, encode in self._pieces
+            piece if isinstance(piece, bytes) else piece(values) for piece in self._pieces
         )
         return Copy(self.subject, address, lines.encode("ascii", "replace") + body)
 
@@ -206,23 +206,25 @@ def _attach_pictures(message: Any, pictures: Mapping[str, bytes]) -> None:  # no
     message.set_payload([text, related])
 
 
-def _encoders(
+def _personal_values(
     message: Message, marks: Sequence[Mapping[str, str]]
-) -> dict[str, tuple[str, Encoder]]:
-    """Return the name of every mark, and the encoder of its part."""
+) -> dict[str, PersonalValue]:
+    """Return what stands in the place of every mark."""
     parts: Any = message.get_payload()
-    encoders: dict[str, tuple[str, Encoder]] = {}
-    for part, by_name in zip(parts, marks, strict=True):
-        is_html = part.get_content_subtype() == "html"
-        is_quoted = part["Content-Transfer-Encoding"] == "quoted-printable"
-        encode = _encoder(is_html=is_html, is_quoted=is_quoted)
-        encoders |= {mark: (name, encode) for name, mark in by_name.items()}
-    return encoders
+    return {
+        mark: _personal_value(
+            name,
+            is_html=part.get_content_subtype() == "html",
+            is_quoted=part["Content-Transfer-Encoding"] == "quoted-printable",
+        )
+        for part, by_name in zip(parts, marks, strict=True)
+        for name, mark in by_name.items()
+    }
 
 
-def _encoder(*, is_html: bool, is_quoted: bool) -> Encoder:
-    def encode(value: str) -> bytes:
-        written = (escape(value) if is_html else value).encode()
+def _personal_value(name: str, *, is_html: bool, is_quoted: bool) -> PersonalValue:
+    def encode(values: Mapping[str, str]) -> bytes:
+        written = (escape(values[name]) if is_html else values[name]).encode()
         if not is_quoted:
             return written
         return encodestring(written).replace(b"=\n", b"").rstrip(b"\n")
@@ -230,17 +232,11 @@ def _encoder(*, is_html: bool, is_quoted: bool) -> Encoder:
     return encode
 
 
-def _cut(
-    encoded: bytes, marks: Mapping[str, tuple[str, Encoder]]
-) -> list[tuple[bytes, Encoder | None]]:
-    """Split the mail at its marks into literal pieces and names to replace."""
+def _cut(encoded: bytes, marks: Mapping[str, PersonalValue]) -> list[bytes | PersonalValue]:
+    """Split the mail at its marks, even where quoted-printable breaks a line inside one."""
     patterns = ["(?:=\r\n)?".join(mark) for mark in marks]
-    pieces = re.split(f"({'|'.join(patterns)})".encode(), encoded) if patterns else [encoded]
-    cuts: list[tuple[bytes, Encoder | None]] = []
-    for index, piece in enumerate(pieces):
-        if index % 2 == 0:
-            cuts.append((piece, None))
-        else:
-            name, encode = marks[piece.replace(b"=\r\n", b"").decode()]
-            cuts.append((name.encode(), encode))
-    return cuts
+    pieces = re.split(f"({'|'.join(patterns)})".encode(), encoded)
+    return [
+        marks[piece.replace(b"=\r\n", b"").decode()] if index % 2 else piece
+        for index, piece in enumerate(pieces)
+    ]

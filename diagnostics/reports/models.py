@@ -1,5 +1,6 @@
 """Reports: subscriptions, stored reports and deliveries."""
 
+from functools import lru_cache
 from urllib.parse import parse_qsl
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from diagnostics.selection.selection import read_selection
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
+# A report has one query and many readers, each of whose mails names it.
+@lru_cache(maxsize=1_024)
 def read_filter(query: str) -> str:
     """Return a query string in the language of the filter bar."""
     selection = read_selection(dict(parse_qsl(query)))

@@ -4,7 +4,7 @@ Both parts of a mail use only these lines, so that they cannot differ.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -102,6 +102,14 @@ COLUMNS = ("Runs", "Degraded", "Change", "Failed calls", "First pass", "Retry co
 MOST_ROWS = 20
 MOST_CURVES = 4
 MOST_NAMED = 6
+REMAINING: Mapping[SeriesState, str] = {
+    **dict.fromkeys(BAD, "above baseline or with an incident"),
+    SeriesState.OK: "within baseline over the whole period",
+    SeriesState.LOW_VOLUME: f"with fewer than {LEAST_TRIALS} runs",
+    SeriesState.NO_DATA: f"with fewer than {LEAST_TRIALS} runs",
+    SeriesState.NOT_JUDGED: "not judged",
+}
+"""What is said of the models beyond the table, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,28 +322,16 @@ def _curve(place: int, model: ModelFigures, document: ReportDocument) -> Curve:
 
 def _summarise_remaining(models_left: Sequence[ModelFigures]) -> list[str]:
     """Return sentences on the models beyond the table, by state."""
-    few = (SeriesState.LOW_VOLUME, SeriesState.NO_DATA)
-    bad = [model for model in models_left if status_of(model) in BAD or model.incidents]
-    calm = [
-        model for model in models_left if model not in bad and status_of(model) is SeriesState.OK
+    names: dict[str, list[str]] = {words: [] for words in REMAINING.values()}
+    for model in models_left:
+        state = SeriesState.DEGRADING if model.incidents else status_of(model)
+        share = percent(share_of(model.degraded, model.runs))
+        names[REMAINING[state]].append(f"{model.name} ({share} of {count(model.runs)})")
+    return [
+        f"{plural(len(own), 'more model')} {words}: {listed(own, MOST_NAMED)}."
+        for words, own in names.items()
+        if own
     ]
-    thin = [model for model in models_left if model not in bad and status_of(model) in few]
-    lines = (
-        (bad, "above baseline or with an incident"),
-        (calm, "within baseline over the whole period"),
-        (thin, f"with fewer than {LEAST_TRIALS} runs"),
-        ([model for model in models_left if model not in (*bad, *calm, *thin)], "not judged"),
-    )
-    sentences = []
-    for models, words in lines:
-        names = [
-            f"{model.name} ({percent(share_of(model.degraded, model.runs))} of {count(model.runs)})"
-            for model in models
-        ]
-        if names:
-            more = plural(len(names), "more model")
-            sentences.append(f"{more} {words}: {listed(names, MOST_NAMED)}.")
-    return sentences
 
 
 def _incident(incident: IncidentInPeriod, document: ReportDocument) -> tuple[str, str, str]:
