@@ -94,31 +94,26 @@ def find_faults() -> list[str]:
         faults.append("no alert rule has ever been evaluated")
     elif now - last > MISSED:
         faults.append(f"alert rules have not been evaluated for {duration(now - last)}")
-    waiting = Notification.objects.filter(
-        state=Notification.State.QUEUED, next_attempt_at__lt=now - OVERDUE
-    ).exclude(channel__enabled=False)
-    faults.append(_counted(waiting, "notification", "waits to be sent for too long"))
-    given_up = Notification.objects.filter(state=Notification.State.FAILED, seen_at__isnull=True)
-    faults.append(_counted(given_up, "notification", "was given up unseen"))
+    if waiting := _waiting(now).count():
+        faults.append(f"{plural(waiting, 'notification')}: waits to be sent for too long")
+    given_up = Notification.objects.filter(state=Notification.State.FAILED, seen_at=None)
+    if lost := given_up.count():
+        faults.append(f"{plural(lost, 'notification')}: was given up unseen")
     failing = Channel.objects.filter(enabled=True, failing_since__lt=now - OVERDUE)
     faults += [
         f"channel {row.name!r} has failed for {duration(now - row.failing_since)}: {row.last_error}"
         for row in failing
         if row.failing_since
     ]
-    return [fault for fault in faults if fault]
+    return faults
 
 
 def overdue_notifications(now: datetime) -> QuerySet[Notification]:
     """Return those that no sender has come for, though their channels work."""
+    return _waiting(now).filter(channel__failing_since=None)
+
+
+def _waiting(now: datetime) -> QuerySet[Notification]:
     return Notification.objects.filter(
-        state=Notification.State.QUEUED,
-        next_attempt_at__lt=now - OVERDUE,
-        channel__enabled=True,
-        channel__failing_since=None,
+        state=Notification.State.QUEUED, next_attempt_at__lt=now - OVERDUE, channel__enabled=True
     )
-
-
-def _counted(rows: QuerySet[Notification], noun: str, words: str) -> str:
-    number = rows.count()
-    return f"{plural(number, noun)}: {words}" if number else ""

@@ -83,7 +83,8 @@ class RuleTotals:
 def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
     """Count the evaluations and fires of each rule of a project in the last 90 days.
 
-    What was found in stored data fired as well; no rating judges the rule by it.
+    What was found in stored data fired as well; no rating judges the rule by it. Of a rule
+    without any there are none.
     """
     since = now - JUDGED_SPAN
     false = Q(incident__resolution_cause=Incident.Cause.FALSE_ALARM)
@@ -100,10 +101,11 @@ def totals_by_rule(project_id: int, now: datetime) -> Mapping[int, RuleTotals]:
         last=Max("fired_at"),
     ).order_by()
     fired = {rule: counts for rule, *counts in counted}
-    return {
+    totals = {
         rule: RuleTotals(evaluated.get(rule, 0), *fired.get(rule, ()))
         for rule in {*evaluated, *fired}
     }
+    return defaultdict(RuleTotals, totals)
 
 
 def evaluations_of(

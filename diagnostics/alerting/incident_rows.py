@@ -145,12 +145,12 @@ def clear_slices(states: Mapping[int, bool], at: datetime) -> None:
             close(incident, Kind.CLEARED, at)
 
 
-def close(incident: Incident, kind: str, at: datetime, by: int | None = None) -> Transition:
+def close(incident: Incident, kind: str, at: datetime, by: int | None = None) -> None:
     """End an incident and tell of it; its slices are ended already."""
     incident.state = Incident.State.RESOLVED
     incident.cleared_at = at
     incident.save(update_fields=["state", "cleared_at", "resolution_cause", "resolved_by"])
-    return record_transition(incident, kind, at, by=by, is_silenced=incident.is_silenced(at))
+    record_transition(incident, kind, at, by=by, is_silenced=incident.is_silenced(at))
 
 
 def record_transition(
@@ -161,7 +161,7 @@ def record_transition(
     by: int | None = None,
     of: IncidentSlice | None = None,
     is_silenced: bool = False,
-) -> Transition:
+) -> None:
     transition = Transition.objects.create(
         incident=incident,
         kind=kind,
@@ -170,11 +170,9 @@ def record_transition(
         slice=of,
         severity=incident.severity,
         is_silenced=is_silenced,
+        processed_at=at,
     )
     notify(incident, transition)
-    transition.processed_at = at
-    transition.save(update_fields=["processed_at"])
-    return transition
 
 
 def attribute_to(incident: Incident, attribution: Attribution) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from diagnostics import clock
@@ -96,9 +96,9 @@ def _incidents(rows: QuerySet[Incident]) -> Metric:
 def _slot_age(rows: QuerySet[Project]) -> Metric:
     """Return how long ago the minute was that a project was looked at last, the oldest one."""
     judged = AlertSlot.objects.filter(project=OuterRef("pk")).order_by("-slot")
-    last = rows.annotate(last=Subquery(judged.values("slot")[:1])).filter(last__isnull=False)
-    slots = [row.last for row in last]
-    age = (clock.now() - min(slots)).total_seconds() if slots else 0.0
+    last = rows.annotate(last=Subquery(judged.values("slot")[:1]))
+    oldest = last.aggregate(oldest=Min("last"))["oldest"]
+    age = (clock.now() - oldest).total_seconds() if oldest else 0.0
     return GaugeMetricFamily(
         "failsoft_alert_slot_age_seconds",
         "Time since alert rules were last evaluated; the oldest project's.",

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -116,32 +116,18 @@ def _remind(incident: Incident, heard: Mapping[int, ChannelHistory], now: dateti
         )
         if not held.exists():
             return 0
-        written = sum(
-            len(
-                _notify(
-                    incident, fired, Reason.REMINDER, [channel], now, heard[channel.pk].rounds + 1
-                )
-            )
-            for channel in again
+        notice = notification_rows.Notice(
+            *(incident, fired, Reason.ESCALATED, incident.severity, now),
+            note=f"It fired {duration(now - incident.fired_at)} ago.",
         )
-        return written + len(_notify(incident, fired, Reason.ESCALATED, further, now, 0))
-
-
-def _notify(
-    incident: Incident,
-    fired: Transition,
-    reason: Reason,
-    channels: list[Channel],
-    now: datetime,
-    number: int,
-) -> list[Notification]:
-    note = f"It fired {duration(now - incident.fired_at)} ago."
-    if fired.is_silenced and number == 1:
-        note = f"{note} A silence held it back until now."
-    notice = notification_rows.Notice(
-        incident, fired, reason, incident.severity, now, round=number, note=note
-    )
-    return notification_rows.write_rows(notice, channels)
+        written = 0
+        for channel in again:
+            number, note = heard[channel.pk].rounds + 1, notice.note
+            if fired.is_silenced and number == 1:
+                note += " A silence held it back until now."
+            reminder = replace(notice, reason=Reason.REMINDER, round=number, note=note)
+            written += len(notification_rows.write_rows(reminder, [channel]))
+        return written + len(notification_rows.write_rows(notice, further))
 
 
 def _every(channel: Channel, rules: Iterable[AlertRule]) -> timedelta | None:

@@ -18,7 +18,7 @@ from diagnostics.accounts.authentication import KeyedView, key_of, project_of
 from diagnostics.alerting import incident_actions as actions
 from diagnostics.alerting.backtests import BackTest, TriedRule, back_test
 from diagnostics.alerting.incident_api import Person
-from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
+from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule, Silence, live_rules
 from diagnostics.alerting.rule_rows import RuleError, change_rule, check_rule, create_rule
@@ -137,9 +137,7 @@ def _describe(*rules: AlertRule) -> list[Json]:
     """Return rules of one project in the wire format, with what became of their evaluations."""
     totals = totals_by_rule(rules[0].project_id, clock.now()) if rules else {}
     return [
-        RuleResource.dump(
-            {**vars(rule), "owner": rule.owner, "last_90_days": totals.get(rule.pk, RuleTotals())}
-        )
+        RuleResource.dump({**vars(rule), "owner": rule.owner, "last_90_days": totals[rule.pk]})
         for rule in rules
     ]
 

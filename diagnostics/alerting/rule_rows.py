@@ -30,7 +30,6 @@ from diagnostics.selection.selection import FaultsError
 from diagnostics.store.sql import delete_before
 from diagnostics.verdict.ratings import JUDGED_SPAN
 
-GIVEN = tuple(RuleFields.model_fields)
 JUDGED = ("filter", "group_by", "signal", "detector", "parameters")
 """What changes the meaning of evaluations: the version grows with it."""
 LONGEST_NAME = 200
@@ -53,7 +52,7 @@ def create_rule(
     if live_rules(project_id).count() >= MOST_RULES:
         raise RuleError({"name": f"a project has at most {MOST_RULES} rules"})
     row.save(force_insert=True)
-    note(project_id, by, "alert_rule.created", row.name, dict(_given_of(row)))
+    note(project_id, by, "alert_rule.created", row.name, given_of(row))
     return row
 
 
@@ -65,7 +64,7 @@ def change_rule(row: AlertRule, fields: Mapping[str, Any], by: Actor) -> AlertRu
     if not live_rules(row.project_id).filter(pk=row.pk).exists():
         raise RuleError({"name": "this rule was deleted"})
     row.refresh_from_db()
-    before = _given_of(row)
+    before = given_of(row)
     judged = {name: fields.get(name, before[name]) for name in ("signal", "detector")}
     if any(judged[name] != before[name] for name in judged):
         # Figures of another detector say nothing to this one.
@@ -123,8 +122,8 @@ def _check_row(row: AlertRule, before: Mapping[str, Any]) -> None:
         raise RuleError(faults)
 
 
-def _given_of(row: AlertRule) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in GIVEN}
+def given_of(row: AlertRule) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in RuleFields.model_fields}
 
 
 LATEST = 60
@@ -146,13 +145,14 @@ class RuleMinute:
 
 
 def slices_by_rule(project_id: int) -> Mapping[int, SliceTotals]:
+    """Count the slices of each rule; of one without any there are none."""
     rows = AlertState.objects.filter(rule__project_id=project_id).values_list("rule_id")
     counted = rows.annotate(
         watched=Count("pk"),
         firing=Count("pk", filter=Q(state__in=ON)),
         pending=Count("pk", filter=Q(state="pending")),
     ).order_by()
-    return {rule: SliceTotals(*counts) for rule, *counts in counted}
+    return defaultdict(SliceTotals, {rule: SliceTotals(*counts) for rule, *counts in counted})
 
 
 def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
@@ -162,9 +162,10 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
     looks = Evaluation.objects.filter(state=OuterRef("pk")).order_by("-slot")
     states = AlertState.objects.filter(rule__project_id=project_id)
     with_last = states.annotate(last=Subquery(looks.values("slot")[:1]))
+    minutes: dict[int, list[RuleMinute]] = defaultdict(list)
     last: datetime | None = with_last.aggregate(latest=Max("last"))["latest"]
     if last is None:
-        return {}
+        return minutes
     recent = evaluations.filter(slot__gt=last - timedelta(minutes=LATEST))
     counted = (
         recent.values_list("state__rule_id", "slot")
@@ -175,7 +176,6 @@ def minutes_by_rule(project_id: int) -> Mapping[int, Sequence[RuleMinute]]:
         )
         .order_by("slot")
     )
-    minutes: dict[int, list[RuleMinute]] = defaultdict(list)
     for rule, *minute in counted:
         minutes[rule].append(RuleMinute(*minute))
     return minutes

@@ -20,13 +20,13 @@ from diagnostics.alerting.incident_records import RuleTotals, totals_by_rule
 from diagnostics.alerting.past import UntestableError
 from diagnostics.alerting.rule_models import AlertRule, Silence, live_rules
 from diagnostics.alerting.rule_rows import (
-    GIVEN,
     JUDGED,
     RuleError,
     RuleMinute,
     SliceTotals,
     change_rule,
     create_rule,
+    given_of,
     minutes_by_rule,
     slices_by_rule,
 )
@@ -57,7 +57,6 @@ ANYWAY = "anyway"
 TEST = "test"
 """In the address: the page comes with its back-test."""
 Row = dict[str, Any]
-NO_SLICES, NO_TOTALS = SliceTotals(), RuleTotals()
 
 
 def _row(
@@ -92,22 +91,16 @@ def alert_rules(request: ConsoleRequest) -> HttpResponse:
     totals = totals_by_rule(project, clock.now())
     rules = sorted(
         live_rules(project).select_related("owner"),
-        key=lambda rule: (-slices.get(rule.pk, NO_SLICES).firing, not rule.is_enabled),
+        key=lambda rule: (-slices[rule.pk].firing, not rule.is_enabled),
     )
     rows = [
-        _row(
-            rule,
-            slices.get(rule.pk, NO_SLICES),
-            totals.get(rule.pk, NO_TOTALS),
-            minutes.get(rule.pk, ()),
-        )
-        for rule in rules[:MOST_ROWS]
+        _row(rule, slices[rule.pk], totals[rule.pk], minutes[rule.pk]) for rule in rules[:MOST_ROWS]
     ]
     context = {
         "section": "alert_rules",
         "rows": rows,
         "left_out": max(len(rules) - MOST_ROWS, 0),
-        "firing": sum(slices[rule.pk].firing for rule in rules if rule.pk in slices),
+        "firing": sum(slices[rule.pk].firing for rule in rules),
     }
     return respond(request, "rules/list", context, "Alert rules")
 
@@ -239,8 +232,8 @@ def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> Htt
         "days": DAYS,
     }
     if row is not None:
-        context["totals"] = totals_by_rule(request.project.pk, clock.now()).get(row.pk, NO_TOTALS)
-        context["firing"] = slices_by_rule(request.project.pk).get(row.pk, NO_SLICES).firing
+        context["totals"] = totals_by_rule(request.project.pk, clock.now())[row.pk]
+        context["firing"] = slices_by_rule(request.project.pk)[row.pk].firing
     is_asked = form.is_bound or TEST in request.GET
     if is_asked:
         context |= _tried(request, form, row)
@@ -287,8 +280,8 @@ def _given(form: RuleForm, row: AlertRule | None) -> dict[str, Any] | None:
     if form.is_bound:
         return form.given() if form.is_valid() else None
     if row is not None:
-        return {name: getattr(row, name) for name in GIVEN}
-    initial = {k: v for k, v in form.initial.items() if k in GIVEN}
+        return given_of(row)
+    initial = {k: v for k, v in form.initial.items() if k in RuleFields.model_fields}
     return {**initial, "filter": form.text, "name": "back-test"}
 
 

@@ -1,8 +1,7 @@
 """Notifications by e-mail: one message to all addresses of the channel that wait for it."""
 
 import smtplib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 
 from django.conf import settings
@@ -109,22 +108,12 @@ def _earlier(row: Notification) -> QuerySet[Notification]:
 
 
 def _send(message: EmailMessage) -> Receipts:
-    """Return the answer for each address that there was one for."""
+    """Return the answer for each address that there was one for. SendError if for none."""
     try:
-        with _as_send_errors():
-            message.send()
+        message.send()
     except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError) as error:
         taken = message.to if isinstance(error, SomeRecipientsRefused) else []
         return {**dict.fromkeys(taken, ACCEPTED), **answers_of(error, message.to)}
-    return dict.fromkeys(message.to, ACCEPTED)
-
-
-@contextmanager
-def _as_send_errors() -> Iterator[None]:
-    try:
-        yield
-    except (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError):
-        raise
     except smtplib.SMTPResponseException as error:
         gone = error.smtp_code == UNAVAILABLE
         words = reply_words(error.smtp_code, error.smtp_error)
@@ -136,3 +125,4 @@ def _as_send_errors() -> Iterator[None]:
     except OSError as error:
         words = f"the mail server cannot be reached: {error}"
         raise SendError(words, unreachable=True) from None
+    return dict.fromkeys(message.to, ACCEPTED)
