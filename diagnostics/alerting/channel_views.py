@@ -52,11 +52,6 @@ from diagnostics.web.pages import (
 MOST_ADDRESSES = 20
 MOST_LOGGED = 50
 WEEK_MINUTES = 7 * 24 * 60
-OPTIONAL = (
-    *("quiet_from", "quiet_to", "zone", "renotify_minutes", "escalate_after_minutes"),
-    *("escalate_to", "has_canary"),
-)
-"""Boxes that are folded away while they are empty."""
 CHAT_HELP = "As Slack, Discord, Teams or Google Chat show it; others as in Apprise: pagerduty://…."
 REFERENCE = "Or env:NAME or file:/run/secrets/NAME, read by the worker."
 UNREADABLE = (
@@ -76,6 +71,11 @@ def _address(label: str, help_text: str) -> forms.CharField:
 class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain at run time
     """Fields of a channel; each kind has an address of its own, since it may be secret."""
 
+    optional = (
+        *("quiet_from", "quiet_to", "zone", "renotify_minutes", "escalate_after_minutes"),
+        *("escalate_to", "has_canary"),
+    )
+    usual = (None, "", False, "UTC")
     email = _address("Email addresses", "Separated by commas.")
     webhook = _address("Webhook URL", f"An https:// URL. {REFERENCE}")
     chat = _address("Service URL", f"{CHAT_HELP} {REFERENCE}")
@@ -139,12 +139,6 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
     def target(self) -> str:
         kind = self.cleaned_data.get("kind") or self.instance.kind
         return str(self.cleaned_data.get(kind) or "").strip()
-
-    @property
-    def is_optional_set(self) -> bool:
-        """Whether a field that is folded away says other than usual, or is wrong."""
-        usual = (None, "", False, "UTC")
-        return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
     def clean_name(self) -> str:
         name = " ".join(str(self.cleaned_data["name"]).split())

@@ -50,11 +50,6 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     for detector, names in ALLOWED.items()
 }
 """Which boxes each detector reads."""
-OPTIONAL = (
-    *("for_minutes", "clear_minutes", "no_data", "is_latching", "renotify_minutes"),
-    *("escalate_minutes", "escalation"),
-)
-"""Boxes that are folded away while they say what is usual."""
 
 
 class PickField(forms.CharField):
@@ -181,6 +176,12 @@ LIMITS: Mapping[str, tuple[float, str]] = {
 
 
 class RuleForm(EditForm, ScopeForm):
+    optional = (
+        *("for_minutes", "clear_minutes", "no_data", "is_latching", "renotify_minutes"),
+        *("escalate_minutes", "escalation"),
+    )
+    usual = (None, "", "0", 0, False, [], NoData.CLEAR)
+
     name = forms.CharField(max_length=200)
     source = PickField()
     prompt_version = PickField(label="Prompt version")
@@ -240,11 +241,6 @@ class RuleForm(EditForm, ScopeForm):
 
     def _asked(self) -> tuple[object, object]:
         return self.cleaned_data.get("signal"), self.cleaned_data.get("detector")
-
-    @property
-    def is_optional_set(self) -> bool:
-        usual: tuple[object, ...] = (None, "", "0", 0, False, [], NoData.CLEAR)
-        return any(self[name].value() not in usual or name in self.errors for name in OPTIONAL)
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

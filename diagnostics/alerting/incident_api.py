@@ -38,6 +38,7 @@ def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
 Person = Annotated[str | None, BeforeValidator(person_name)]
 Given = Annotated[str | None, BeforeValidator(lambda text: text or None)]
 SEVERITIES = ", ".join(Severity)
+STATES = ", ".join(Incident.State.values)
 
 
 class IncidentSliceResource(Resource):
@@ -63,7 +64,7 @@ class IncidentResource(Resource):
 
     id: int
     title: str
-    state: Annotated[str, Field(description="open, acknowledged, resolved")]
+    state: Annotated[str, Field(description=STATES)]
     severity: Annotated[str, Field(description=SEVERITIES)]
     onset: Annotated[datetime, Field(description="since when")]
     fired_at: datetime
@@ -144,8 +145,8 @@ PARAMETERS = [
         for field in SERIES_FIELDS
     ),
     OpenApiParameter("q", str, description="model:haiku -env:dev"),
-    OpenApiParameter("state", str, description="open, acknowledged, resolved"),
-    OpenApiParameter("severity", str, description="info, warning, critical"),
+    OpenApiParameter("state", str, description=STATES),
+    OpenApiParameter("severity", str, description=SEVERITIES),
     OpenApiParameter("cause", str, description="of the verdict: provider_outage, model ..."),
 ]
 COLUMNS = list(IncidentResource.model_fields)

@@ -206,7 +206,6 @@ class EvaluatedFields(HoldTimes):
             " and detector allow, kind, prompt_version, source; empty: all"
         ),
     ] = ""
-    # Each combination of their values is a slice of its own.
     group_by: Annotated[list[str], AfterValidator(_in_order)] = ["provider", "model"]
     signal: Signal
     detector: Annotated[str, WithJsonSchema({"type": "string", "enum": [*ALLOWED]})]
@@ -220,11 +219,8 @@ class EvaluatedFields(HoldTimes):
 class RuleFields(EvaluatedFields):
     """What a person or program may say of a rule; what is left out is as usual."""
 
-    # Ids of channels; empty: those of the project.
     routing: list[StrictInt] = []
-    # Told again so often while nobody has acknowledged; None: never.
     renotify_seconds: Seconds | None = None
-    # Unacknowledged for so long, it goes to these channels too.
     escalate_seconds: Seconds | None = None
     escalation: list[StrictInt] = []
     is_enabled: StrictBool = True

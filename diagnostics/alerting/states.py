@@ -60,17 +60,16 @@ LONGEST_SECONDS = 7 * 86_400
 Seconds = Annotated[StrictInt, Field(ge=0, le=LONGEST_SECONDS)]
 
 
+# The columns of `AlertRule` say what each means.
 class HoldTimes(BaseModel):
     """How long things must hold before they count."""
 
     model_config = ConfigDict(frozen=True)
 
-    # It must hold for so long before it fires, and be over for so long before it clears.
     for_seconds: Seconds = 0
     clear_seconds: Seconds = 0
     no_data: NoData = NoData.CLEAR
     no_data_seconds: Seconds = 6 * 3600
-    # It does not clear by itself: somebody has to resolve it.
     is_latching: StrictBool = False
 
 

@@ -3,6 +3,7 @@
 The browser names the zone of its reader.
 """
 
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -22,6 +23,16 @@ class EditForm(forms.BaseForm):
     """
 
     instance: Any = None
+    optional: Sequence[str] = ()
+    """Fields that are folded away while they say what is usual."""
+    usual: Collection[object] = (None, "", False)
+
+    @property
+    def is_optional_set(self) -> bool:
+        """Whether a field that is folded away says other than usual, or is wrong."""
+        return any(
+            self[name].value() not in self.usual or name in self.errors for name in self.optional
+        )
 
     @property
     def opened_as(self) -> str:
