@@ -88,7 +88,7 @@ def back_test(
     Raises RuleError, or UntestableError for a signal that leaves no counts.
     """
     rule = read_rule(fields)
-    since, until = now - timedelta(days=min(days, MOST_DAYS)), now
+    since, until = now - timedelta(days=days), now
     fires: list[WouldFire] = []
     mostly: list[dict[str, str | None]] = []
     looks = 0

@@ -45,9 +45,11 @@ MINUTES = {
     "renotify_minutes": "renotify_seconds",
     "escalate_minutes": "escalate_seconds",
 }
+NAMES: Mapping[str, str] = {**MINUTES, "minutes": "seconds"}
+BOXES: Mapping[str, str] = {name: box for box, name in NAMES.items()}
+"""The boxes that are in minutes, by the fields and parameters in seconds."""
 FIGURES: Mapping[str, tuple[str, ...]] = {
-    detector: tuple("minutes" if name == "seconds" else name for name in names)
-    for detector, names in ALLOWED.items()
+    detector: tuple(BOXES.get(name, name) for name in names) for detector, names in ALLOWED.items()
 }
 """Which boxes each detector reads."""
 
@@ -142,15 +144,11 @@ def _figure(label: str, help_text: str = "", least: float = 0) -> forms.FloatFie
 
 
 def _bounds(signal: str, detector: str, box: str) -> tuple[float, float]:
-    above, below, _ = figure_of(signal, detector, _named(box))
+    above, below, _ = figure_of(signal, detector, NAMES.get(box, box))
     if box == "minutes":
         return (above + 1) / MINUTE, (below - 1) / MINUTE
     unit = PERCENT if _is_percent(signal, box) else 1
     return above * unit, below * unit
-
-
-def _named(box: str) -> str:
-    return "seconds" if box == "minutes" else box
 
 
 def _is_percent(signal: str, box: str) -> bool:
@@ -273,7 +271,7 @@ class RuleForm(EditForm, ScopeForm):
             minutes = cleaned.get(field)
             fields[name] = usual if minutes is None else round(minutes * MINUTE)
         fields["parameters"] = {
-            _named(box): round(value * MINUTE)
+            NAMES.get(box, box): round(value * MINUTE)
             if box == "minutes"
             else value / (PERCENT if _is_percent(cleaned["signal"], box) else 1)
             for box in FIGURES[cleaned["detector"]]
@@ -282,10 +280,9 @@ class RuleForm(EditForm, ScopeForm):
         return fields
 
     def add_faults(self, faults: dict[str, str]) -> None:
-        boxes = {name: field for field, name in MINUTES.items()}
         for name, why in faults.items():
             bare = name.removeprefix("parameters.")
-            box = boxes.get(bare, "minutes" if bare == "seconds" else bare)
+            box = BOXES.get(bare, bare)
             self.add_error(box if box in self.fields else None, why)
 
 
@@ -297,8 +294,8 @@ def initial_of(row: AlertRule) -> dict[str, Any]:
         seconds = getattr(row, name)
         initial[field] = None if seconds is None else f"{seconds / MINUTE:.10g}"
     for box in FIGURES[row.detector]:
-        if _named(box) in row.parameters:
-            kept = row.parameters[_named(box)]
+        if NAMES.get(box, box) in row.parameters:
+            kept = row.parameters[NAMES.get(box, box)]
             shown = kept / MINUTE if box == "minutes" else kept
             initial[box] = f"{shown * PERCENT if _is_percent(row.signal, box) else shown:.10g}"
     return initial

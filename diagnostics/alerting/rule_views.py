@@ -56,12 +56,11 @@ ANYWAY = "anyway"
 """In a form: its reader has seen that the rule would have fired most of the time."""
 TEST = "test"
 """In the address: the page comes with its back-test."""
-Row = dict[str, Any]
 
 
 def _row(
     rule: AlertRule, slices: SliceTotals, totals: RuleTotals, looks: Iterable[RuleMinute]
-) -> Row:
+) -> dict[str, Any]:
     return {
         "rule": rule,
         "slices": slices,
@@ -220,8 +219,7 @@ def _save(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> boo
 def _show(request: ConsoleRequest, form: RuleForm, row: AlertRule | None) -> HttpResponse:
     left_out: Sequence[str] = ()
     if row is None:
-        began = _beginning(request)
-        more = more_scope(began["signal"], began["detector"])
+        more = more_scope(form.initial["signal"], form.initial["detector"])
         left_out = watched(read_filters(request), more)[1]
     context = {
         "section": "alert_rules",

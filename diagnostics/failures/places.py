@@ -9,6 +9,7 @@ from diagnostics.analysis.statistics import LEAST_FAILURES, wilson_interval
 from diagnostics.failures.wording import advice_kind
 from diagnostics.figures import percent
 from diagnostics.verdict.advice import Advice, advise
+from diagnostics.verdict.cause import Finding
 from diagnostics.verdict.evidence import FailureEvidence, gather_evidence
 
 MOST_ROWS = 5
@@ -149,7 +150,8 @@ def _add_up(
 def advise_group(
     kind: str, error_type: str, failures: Sequence[FailureEvidence], dimensions: Sequence[Spread]
 ) -> list[Advice]:
-    advice = advise(advice_kind(kind, error_type), None, gather_evidence(failures))
+    finding = Finding(None, top_kind=advice_kind(kind, error_type))
+    advice = advise(finding, gather_evidence(failures))
     other = _other_model(dimensions)
     return [*advice, *([other] if other else [])]
 

@@ -136,10 +136,7 @@ def _record(project_id: int, ids: Sequence[int], kind: str, by: User | None, tex
     at = clock.now()
     details: dict[str, JSON] = {"groups": list(ids), "text": text}
     note(project_id, by, f"group.{kind}", plural(len(ids), "failure group"), details)
-    lines = [
-        GroupChange(group_id=pk, at=at, kind=kind, by_id=by.pk if by else None, text=text)
-        for pk in ids
-    ]
+    lines = [GroupChange(group_id=pk, at=at, kind=kind, by=by, text=text) for pk in ids]
     return len(GroupChange.objects.bulk_create(lines))
 
 

@@ -60,7 +60,7 @@ def compose(
     characters. A `Message-ID` among the headers is kept, else a new one is made.
     """
     line = clean_subject(subject)
-    values = {**context, "subject": line, "base_url": settings.FAILSOFT_BASE_URL}
+    values = {**context, "subject": line}
     return assemble(line, render_text(template, values), render_html(template, values), to, headers)
 
 
@@ -105,7 +105,8 @@ def render_text(template: str, context: Mapping[str, Any]) -> str:
 
 def _render(name: str, context: Mapping[str, Any], *, escaped: bool) -> str:
     template: Template = get_template(name).template  # type: ignore[attr-defined]
-    return str(template.render(make_context(dict(context), autoescape=escaped)))
+    values = {**context, "base_url": settings.FAILSOFT_BASE_URL}
+    return str(template.render(make_context(values, autoescape=escaped)))
 
 
 @cache
@@ -140,7 +141,7 @@ class MailMerge:
         self.subject = clean_subject(subject)
         in_text = {name: get_random_string(MARK_LENGTH) for name in personal}
         in_html = {name: get_random_string(MARK_LENGTH) for name in personal}
-        values = {**context, "subject": self.subject, "base_url": settings.FAILSOFT_BASE_URL}
+        values = {**context, "subject": self.subject}
         text = render_text(template, {**values, "personal": in_text})
         html = render_html(template, {**values, "personal": in_html})
         message: Any = assemble(self.subject, text, html, []).message()

@@ -4,7 +4,7 @@ Both parts of a mail use only these lines, so that they cannot differ.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -98,7 +98,14 @@ def _whose(document: ReportDocument) -> str:
     )
 
 
-COLUMNS = ("Runs", "Degraded", "Change", "Failed calls", "First pass", "Retry cost")
+COLUMNS: Mapping[str, Callable[[ModelFigures], str]] = {
+    "Runs": lambda model: count(model.runs),
+    "Degraded": lambda model: percent(share_of(model.degraded, model.runs)),
+    "Change": lambda model: points(change_of(model)),
+    "Failed calls": lambda model: percent(share_of(model.calls_failed, model.calls)),
+    "First pass": lambda model: percent(share_of(model.ok_first, model.checked)),
+    "Retry cost": lambda model: _money(model) or f"{short_count(model.retry_tokens)} tok",
+}
 MOST_ROWS = 20
 MOST_CURVES = 4
 MOST_NAMED = 6
@@ -268,14 +275,7 @@ def _model_entry(model: ModelFigures, name: str = "") -> ModelEntry:
         name=name or model.name,
         tone="" if name else SERIES_TONES[standing],
         state="" if name else state,
-        figures=(
-            count(model.runs),
-            percent(share_of(model.degraded, model.runs)),
-            points(change_of(model)),
-            percent(share_of(model.calls_failed, model.calls)),
-            percent(share_of(model.ok_first, model.checked)),
-            _money(model) or f"{short_count(model.retry_tokens)} tok",
-        ),
+        figures=[write(model) for write in COLUMNS.values()],
         url=model.url,
     )
 

@@ -5,7 +5,6 @@ from datetime import time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.mail import get_connection
 from django.db.models import QuerySet
@@ -58,14 +57,7 @@ def mail_frame(letter: Letter, personal: Mapping[str, str]) -> HttpResponse:
 
 
 def _mail_context(letter: Letter, personal: Mapping[str, str]) -> dict[str, Any]:
-    base = settings.FAILSOFT_BASE_URL
-    return {
-        "letter": letter,
-        "personal": personal,
-        "subject": letter.subject,
-        "base_url": base,
-        "is_page": True,
-    }
+    return {"letter": letter, "personal": personal, "subject": letter.subject, "is_page": True}
 
 
 LISTED = 25

@@ -7,7 +7,7 @@ from typing import Any
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
 from diagnostics.store.rollups import CALL_ERRORS
-from diagnostics.verdict.cause import CAUSES, VERSIONS, Cause, CauseWords
+from diagnostics.verdict.cause import CAUSES, VERSIONS, Cause, CauseWords, Finding
 from diagnostics.verdict.cells import LIMITED
 from diagnostics.verdict.evidence import Evidence, RisenPlace
 
@@ -118,31 +118,20 @@ BY_FAULT: Mapping[str, str] = {
 }
 
 
-def advise(
-    kind: str,
-    cause: str | None,
-    evidence: Evidence,
-    *,
-    is_compared: bool = True,
-    is_new: bool = False,
-    part: tuple[float, float] | None = None,
-) -> list[Advice]:
-    """Return what to change, by the cause and the kind of failure, each with its evidence.
-
-    `is_compared`: there were calls without the cause, and they went well; `is_new`: it has a
-    version that is new; `part`: its shares of the excess and of the calls.
-    """
+def advise(finding: Finding, evidence: Evidence) -> list[Advice]:
+    """Return what to change, by the cause and the kind of failure, each with its evidence."""
+    kind, cause, is_compared = finding.top_kind, finding.cause, finding.is_compared
     by_kind = _by_kind(kind, cause, evidence)
     is_silent = kind in CALL_ERRORS
-    words = CAUSES.get(Cause(cause)) if cause else None
+    words = CAUSES.get(cause) if cause else None
     if words is None or (cause == Cause.VALIDATOR and is_silent):
         return [by_kind]
     if cause == Cause.PROVIDER_OUTAGE and not (is_silent and is_compared):
         return [by_kind]
     if cause == Cause.MODEL and not is_compared:
         return [by_kind, COMPARE]
-    by_cause = _by_cause(words, part, is_compared=is_compared)
-    if cause == Cause.PAIR and is_new:
+    by_cause = _by_cause(words, finding.part, is_compared=is_compared)
+    if cause == Cause.PAIR and finding.is_new:
         by_cause = Advice(NEW_IN_PAIR, by_cause.evidence)
     if cause in OUR_WAY and is_silent and is_compared and kind != LIMITED:
         return [by_cause]
@@ -167,7 +156,7 @@ def _by_cause(words: CauseWords, part: tuple[float, float] | None, *, is_compare
     return Advice(words.advice, f"{words.evidence}: {figures}.")
 
 
-def _by_kind(kind: str, cause: str | None, evidence: Evidence) -> Advice:
+def _by_kind(kind: str, cause: Cause | None, evidence: Evidence) -> Advice:
     match kind:
         case "truncated":
             return _on_budget(evidence)

@@ -165,14 +165,7 @@ def _degrading(project_id: int, diagnosis: Diagnosis, now: datetime) -> Verdict:
         since_low=diagnosis.since_low,
         since_high=diagnosis.since_high,
         rate=rate,
-        advice=advise(
-            kind,
-            finding.cause,
-            evidence,
-            is_compared=finding.is_compared,
-            is_new=finding.is_new,
-            part=finding.part,
-        ),
+        advice=advise(finding, evidence),
         touched=diagnosis.touched,
     )
 

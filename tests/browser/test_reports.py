@@ -58,7 +58,6 @@ def test_the_mail_fits_and_can_be_read(open_reader: Open, width: int, scheme: st
     context = {
         "letter": Letter(make_document(models=models)),
         "personal": PERSONAL,
-        "base_url": "https://failsoft.example",
         "is_page": True,
     }
     reader = open_reader(width, color_scheme=scheme)

@@ -20,6 +20,7 @@ from diagnostics.redaction.rules import RedactionRule, forget_rules
 from diagnostics.store.leases import LeaseLostError
 from diagnostics.store.models import Event
 from diagnostics.verdict.advice import advise
+from diagnostics.verdict.cause import Finding
 from diagnostics.verdict.queries import evidence_of
 from failsoft.retry.answers import PlannerSchema
 from failsoft.retry.prompts import Request, ToolOffer
@@ -238,7 +239,7 @@ def test_an_unknown_tool_is_an_invalid_attempt_and_advised_with_its_nearest(
     assert event["parse_error_type"] == "schema_invalid"
     now = clock.now()
     evidence = evidence_of(planner.project.pk, None, now - timedelta(hours=1), now, "unknown_tool")
-    (advice,) = advise("unknown_tool", None, evidence)
+    (advice,) = advise(Finding(None, top_kind="unknown_tool"), evidence)
     assert "ecko (nearest: echo)" in advice.evidence
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from html.parser import HTMLParser
 
 import pytest
+from pytest_django import Settings
 
 from diagnostics.outbound.mail import render_html, render_text
 from diagnostics.reports.document import ReportDocument
@@ -20,6 +21,11 @@ PERSONAL = {
     "pause": "https://failsoft.example/reports/pause/abc/",
     "unsubscribe": "https://failsoft.example/reports/unsubscribe/abc/",
 }
+
+
+@pytest.fixture(autouse=True)
+def base_url(settings: Settings) -> None:
+    settings.FAILSOFT_BASE_URL = "https://failsoft.example"
 
 
 class Shown(HTMLParser):
@@ -44,12 +50,7 @@ class Shown(HTMLParser):
 
 
 def both(document: ReportDocument) -> tuple[str, str]:
-    context = {
-        "letter": Letter(document),
-        "personal": PERSONAL,
-        "base_url": "https://failsoft.example",
-        "subject": "Subject",
-    }
+    context = {"letter": Letter(document), "personal": PERSONAL, "subject": "Subject"}
     return render_html("report", context), render_text("report", context)
 
 

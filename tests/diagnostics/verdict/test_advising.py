@@ -8,7 +8,7 @@ from diagnostics.failures.wording import advice_kind
 from diagnostics.store.fingerprints import ENDS
 from diagnostics.store.rollups import FAILURE_KINDS
 from diagnostics.verdict.advice import COMPARE, Advice, advise
-from diagnostics.verdict.cause import Cause
+from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.evidence import Evidence, FailedCalls, FailureEvidence, gather_evidence
 from failsoft.events import CallErrorType, EventKind, ParseErrorType
 from tests.corpora import each_of
@@ -28,10 +28,10 @@ SEEN = Evidence(sampled=40, now=FailedCalls(34, 100), before=FailedCalls(9, 3_00
 
 @each_of(product(KINDS, CAUSES, (True, False)))
 def test_every_kind_and_cause_has_advice_with_figures(
-    kind: str, cause: str | None, is_compared: bool
+    kind: str, cause: Cause | None, is_compared: bool
 ) -> None:
-    advice = advise(kind, cause, SEEN, is_compared=is_compared)
-    own = advise(kind, None, SEEN)
+    advice = advise(Finding(cause, top_kind=kind, is_compared=is_compared), SEEN)
+    own = advise(Finding(None, top_kind=kind), SEEN)
     assert len({one.text for one in advice}) == len(advice) in {1, 2}
     assert len(own) == 1
     for one in advice:
@@ -42,8 +42,10 @@ def test_every_kind_and_cause_has_advice_with_figures(
 
 
 @each_of(product(KINDS, CAUSES))
-def test_nothing_is_routed_or_told_apart_without_a_comparison(kind: str, cause: str | None) -> None:
-    advice = advise(kind, cause, SEEN, is_compared=False)
+def test_nothing_is_routed_or_told_apart_without_a_comparison(
+    kind: str, cause: Cause | None
+) -> None:
+    advice = advise(Finding(cause, top_kind=kind, is_compared=False), SEEN)
     told = " ".join(one.text + one.evidence for one in advice)
     assert "Route" not in told
     assert "Only calls" not in told
@@ -53,7 +55,7 @@ def test_nothing_is_routed_or_told_apart_without_a_comparison(kind: str, cause: 
 
 
 def test_each_kind_of_event_has_advice_of_its_own() -> None:
-    texts = {kind: advise(kind, None, SEEN)[0] for kind in KINDS}
+    texts = {kind: advise(Finding(None, top_kind=kind), SEEN)[0] for kind in KINDS}
     same = {"call_other": "other", "other_invalid": "other"}
     own = {kind: told for kind, told in texts.items() if kind not in same}
     assert len({told.evidence for told in own.values()}) == len(own)
@@ -97,28 +99,28 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
 def test_the_cause_and_the_kind_say_what_to_change(
     kind: str, cause: Cause, texts: tuple[str, ...]
 ) -> None:
-    advice = advise(kind, cause, Evidence())
+    advice = advise(Finding(cause, top_kind=kind), Evidence())
     assert len(advice) == len(texts)
     for one, text in zip(advice, texts, strict=True):
         assert one.text.startswith(text)
 
 
 def test_runs_whose_calls_nobody_posted_do_not_tell_the_kind() -> None:
-    (untold,) = advise("other_invalid", None, Evidence())
-    (told,) = advise("other_invalid", None, Evidence(sampled=3))
+    (untold,) = advise(Finding(None, top_kind="other_invalid"), Evidence())
+    (told,) = advise(Finding(None, top_kind="other_invalid"), Evidence(sampled=3))
     assert untold.evidence == "The kind is unknown: only ends of runs or outcomes are posted."
     assert told.text.startswith("Read samples")
 
 
 def test_calls_without_an_answer_are_advised_on_by_what_most_of_them_say() -> None:
     failures = [FailureEvidence(call_error="circuit_open")] * 2 + [FailureEvidence()]
-    (advice,) = advise("call_other", None, gather_evidence(failures))
+    (advice,) = advise(Finding(None, top_kind="call_other"), gather_evidence(failures))
     assert advice.text.startswith("Check the breaker")
 
 
 def truncated(output: int, budget: int | None, reasoning: int | None = None) -> Advice:
     failure = FailureEvidence(output, budget, reasoning_tokens=reasoning)
-    (advice,) = advise("truncated", None, gather_evidence([failure] * 3))
+    (advice,) = advise(Finding(None, top_kind="truncated"), gather_evidence([failure] * 3))
     return advice
 
 
@@ -151,7 +153,7 @@ def test_the_pointer_that_rose_is_named_and_not_the_most_seen() -> None:
     earlier = FailedCalls(700, 1_000), {("/steps/*/tool", "enum"): 650}
     found = gather_evidence(failures, FailedCalls(100, 150), *earlier)
     assert [one.name for one in found.pointers] == ["/due_date"]
-    (advice,) = advise("schema_invalid", None, found)
+    (advice,) = advise(Finding(None, top_kind="schema_invalid"), found)
     assert advice.text.startswith("Show /due_date in the prompt's example")
     assert "/due_date (missing, 40 sampled, 0 in the week before)" in advice.evidence
 
@@ -161,26 +163,26 @@ def test_the_tool_that_rose_is_named_with_the_nearest() -> None:
     usual = [FailureEvidence(tool="orders.fetch")] * 8
     earlier = FailedCalls(80, 1_000), {("", "orders.fetch"): 80}
     found = gather_evidence([*usual, *asked], FailedCalls(10, 100), *earlier)
-    (advice,) = advise("unknown_tool", None, found)
+    (advice,) = advise(Finding(None, top_kind="unknown_tool"), found)
     assert "most of all mail (nearest: mail.send): 10.0" in advice.evidence
 
 
 def test_a_cause_tells_its_part_of_the_failures_above_baseline() -> None:
-    route, _ = advise("refusal", Cause.MODEL, SEEN, part=(0.41, 0.03))
+    route, _ = advise(Finding(Cause.MODEL, top_kind="refusal", part=(0.41, 0.03)), SEEN)
     assert route.evidence == (
         "Calls to this model: 41\u202f% of the failures above baseline, 3\u202f% of all calls."
     )
 
 
 def test_a_new_version_in_a_pair_is_restored() -> None:
-    first, _ = advise("not_json", Cause.PAIR, SEEN, is_new=True, part=(0.9, 0.1))
+    first, _ = advise(Finding(Cause.PAIR, top_kind="not_json", is_new=True, part=(0.9, 0.1)), SEEN)
     assert first.text.startswith("Restore the previous version where both are called")
     assert first.evidence.startswith("Calls with both: 90")
 
 
 def test_an_error_that_the_events_name_is_named() -> None:
     failures = [FailureEvidence(call_error="authentication_error")] * 3
-    (advice,) = advise("call_other", None, gather_evidence(failures))
+    (advice,) = advise(Finding(None, top_kind="call_other"), gather_evidence(failures))
     assert advice.evidence.startswith(
         "Calls end without an answer, most often with authentication_error: 3 failures"
     )

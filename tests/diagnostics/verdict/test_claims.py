@@ -321,7 +321,9 @@ def test_a_cause_has_the_share_of_the_failures_that_its_calls_have() -> None:
         assert excess == pytest.approx(failed, abs=0.03)
         evidence = " ".join(
             advice.evidence
-            for advice in advise("call_other", finding.cause, Evidence(), part=finding.part)
+            for advice in advise(
+                Finding(finding.cause, top_kind="call_other", part=finding.part), Evidence()
+            )
         )
         assert f"{excess * 100:.0f}\u202f% of the failures above baseline" in evidence
         assert "only" not in evidence.lower()

@@ -101,7 +101,8 @@ def test_failing_retries_of_one_run_are_less_evidence_than_as_many_runs() -> Non
 def test_a_cause_beside_calls_that_are_not_well_is_not_said_to_be_without_others() -> None:
     """Of a rollout in steps there are calls with the former version, but few."""
     for cause in CAUSES:
-        for advice in advise("truncated", cause, Evidence(), is_compared=False):
+        finding = Finding(cause, top_kind="truncated", is_compared=False)
+        for advice in advise(finding, Evidence()):
             assert "no calls" not in advice.evidence.lower()
             assert "no answers" not in advice.evidence
 
