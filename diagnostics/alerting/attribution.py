@@ -128,7 +128,7 @@ class VerdictCache:
         The one that touches most of them; of equal ones that which names most, the gravest.
         """
         whole = self._verdict({})
-        causes = [cause for cause in (whole, *whole.others) if cause.since] if whole else []
+        causes = whole.causes if whole else ()
 
         def rank(cause: Verdict) -> tuple[int, int]:
             touched = sum(cause.touches(values) for values in slices)

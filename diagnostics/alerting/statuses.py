@@ -166,8 +166,8 @@ def recent_verdict_within(
     """
     statuses = None if _is_long(selection) else read_statuses(project_id, selection, now)
     verdict = recent_verdict_of(project_id, selection, now, statuses)
-    for cause in (verdict, *verdict.others):
-        if cause.since and any(part.keeps(key._asdict()) for key in cause.touched):
+    for cause in verdict.causes:
+        if any(part.keeps(key._asdict()) for key in cause.touched):
             return cause
     # What was left out of a large project may be in the part.
     is_whole = statuses and not statuses.left_out
@@ -369,8 +369,8 @@ def _narrow(project_id: int, statuses: StatusSet, selection: Selection, now: dat
         return statuses.verdict
     causes = [
         cause
-        for cause in (statuses.verdict, *statuses.verdict.others)
-        if cause.since and any(selection.keeps(key._asdict()) for key in cause.touched)
+        for cause in statuses.verdict.causes
+        if any(selection.keeps(key._asdict()) for key in cause.touched)
     ]
     if causes:
         return replace(causes[0], others=causes[1:])

@@ -110,7 +110,7 @@ def causes_of(
     silences = active_silences(project_id, now) if shown else []
     suspected = [
         cause
-        for cause in ((verdict, *verdict.others) if verdict.since else ())
+        for cause in verdict.causes
         if not any(_is_about(incident, cause, selection) for incident in known)
     ]
     return {

@@ -114,7 +114,7 @@ def summarise(subject: ReportSubject, now: datetime) -> ReportDocument:
     if scope.terms or not verdict.since:
         # Nothing degrades at the end, or it is shared with what the terms leave out.
         verdict = verdict_within(project.pk, selection, now)
-    degrading = [cause for cause in map(_degradation, (verdict, *verdict.others)) if cause]
+    degrading = [cause for cause in map(_degradation, verdict.causes) if cause]
     incidents = _incidents_of(scope)
     dated = [row for row in incidents if row.fired_at < period.until]
     models = [
@@ -169,7 +169,7 @@ def _selection(subject: ReportSubject) -> Selection:
 
 def _degradation(verdict: Verdict) -> Degradation | None:
     rate = verdict.rate
-    if verdict.state != "degrading" or verdict.since is None or rate is None:
+    if verdict.since is None or rate is None:
         return None
     return Degradation(
         subject=name_of(verdict.name),
@@ -188,10 +188,9 @@ def _incident_fields(
     key: ModelKey, verdict: Verdict, incidents: Sequence[Incident]
 ) -> Mapping[str, datetime | int | None]:
     """Return a model's onset by the verdict, and its number of incidents."""
-    causes = [cause for cause in (verdict, *verdict.others) if cause.state == "degrading"]
     since = [
         cause.since
-        for cause in causes
+        for cause in verdict.causes
         if cause.since and any((series.provider, series.model) == key for series in cause.touched)
     ]
     touching = [

@@ -19,7 +19,6 @@ from diagnostics.figures import (
     percent,
     plural,
     points,
-    rate_percent,
     short_count,
     write_usd,
 )
@@ -39,7 +38,7 @@ from diagnostics.reports.document import (
     worst_first,
 )
 from diagnostics.store.windows import RunBucket
-from diagnostics.verdict.wording import SERIES_TONES, kind_words, part_words, state_words
+from diagnostics.verdict.wording import SERIES_TONES, VerdictRate, state_words
 
 CADENCE_WORDS = {"weekdays": "daily"}
 WEEK, HOUR = timedelta(days=7), timedelta(hours=1)
@@ -252,17 +251,16 @@ def _have_past(models: Iterable[ModelFigures]) -> bool:
 
 
 def _degradation(degradation: Degradation, document: ReportDocument) -> tuple[str, str]:
-    baseline = (
-        "no baseline yet"
-        if degradation.baseline is None
-        else f"baseline {rate_percent(degradation.baseline)}"
+    rate = VerdictRate(
+        degradation.bad,
+        degradation.total,
+        degradation.baseline,
+        degradation.noun,
+        is_mostly=degradation.is_mostly,
     )
-    mostly = kind_words(degradation.kind, is_mostly=degradation.is_mostly)
-    share = share_of(degradation.bad, degradation.total)
     return (
         f"Degrading since {moment_of(degradation.since, document)}:",
-        f"{degradation.subject}, {part_words(share or 0.0, degradation.total, degradation.noun)}"
-        f" ({baseline}){mostly}. {degradation.cause}".strip(),
+        f"{degradation.subject}, {rate.words(degradation.kind)}. {degradation.cause}".strip(),
     )
 
 

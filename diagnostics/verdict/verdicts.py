@@ -52,6 +52,11 @@ class Verdict:
     """Further degradations with their own causes, the largest first."""
 
     @property
+    def causes(self) -> "Sequence[Verdict]":
+        """Every degradation, each with its cause, the largest first; none if nothing degrades."""
+        return (self, *self.others) if self.since else ()
+
+    @property
     def sentence(self) -> str:
         """The sentence as plain text; times are in UTC."""
         return self.told.text
@@ -60,7 +65,7 @@ class Verdict:
     def onsets(self) -> Mapping[SeriesKey, SeriesOnset]:
         """The onset of each degraded series; of several causes, that of the largest."""
         onsets: dict[SeriesKey, SeriesOnset] = {}
-        for cause in reversed((self, *self.others)):
+        for cause in reversed(self.causes):
             if since := cause.since:
                 onset = SeriesOnset(since, cause.since_low or since, cause.since_high or since)
                 onsets |= dict.fromkeys(cause.touched, onset)
@@ -221,8 +226,7 @@ def _failed_calls(cells: Iterable[CountCell], kind: str) -> FailedCalls:
 
 def describe(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict in the wire format: the main cause, and every cause by itself."""
-    causes = (verdict, *verdict.others) if verdict.since else ()
-    return {**_describe(verdict), "incidents": [_describe(cause) for cause in causes]}
+    return {**_describe(verdict), "incidents": [_describe(cause) for cause in verdict.causes]}
 
 
 def _describe(verdict: Verdict) -> dict[str, Any]:
@@ -261,8 +265,7 @@ def _describe_rate(rate: wording.VerdictRate | None) -> dict[str, Any]:
 
 def stored_form(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as stored in JSON: the wire format with its sentence in parts."""
-    causes = (verdict, *verdict.others) if verdict.since else ()
-    parts = {**_in_parts(verdict), "incidents": [_in_parts(cause) for cause in causes]}
+    parts = {**_in_parts(verdict), "incidents": [_in_parts(cause) for cause in verdict.causes]}
     stored: dict[str, Any] = to_jsonable_python(parts)
     return stored
 

@@ -77,6 +77,21 @@ class VerdictRate:
         """The 95 % interval of the share."""
         return wilson_interval(self.bad, self.total)
 
+    @property
+    def part(self) -> str:
+        return part_words(self.share, self.total, self.noun)
+
+    def words(self, kind: str) -> str:
+        """Return the rate beside its baseline, and the kind of the failures."""
+        usual = "no baseline yet"
+        if self.baseline is not None:
+            usual = f"baseline {rate_percent(self.baseline)}"
+        text = f"{self.part} ({usual})"
+        if kind in {"", UNSAID}:
+            return text
+        words = MOSTLY.get(kind, kind.replace("_", " "))
+        return f"{text}, mostly {words}" if self.is_mostly else f"{text}, largest rise: {words}"
+
 
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
@@ -225,25 +240,12 @@ def describe_degradation(
     observed: ObservedChange | None = None,
 ) -> Sentence:
     """Return the sentence of a degradation, with a date unless it is today's (UTC)."""
-    against = (
-        f" (baseline {rate_percent(rate.baseline)})"
-        if rate.baseline is not None
-        else " (no baseline yet)"
-    )
-    kind = kind_words(finding.top_kind, is_mostly=rate.is_mostly)
-    share = part_words(rate.share, rate.total, rate.noun)
     reason = _reason(finding, since, last_change)
     if observed and finding.cause not in OURS:
         reason += observed.words
     is_old = since is not None and now is not None and since.date() != now.date()
-    rest = f": {subject}, {share}{against}{kind}{_ends_words(rate)}."
+    rest = f": {subject}, {rate.words(finding.top_kind)}{_ends_words(rate)}."
     return Sentence("Degrading", since, rest, reason, is_old)
-
-
-def kind_words(kind: str, *, is_mostly: bool) -> str:
-    words = MOSTLY.get(kind, kind.replace("_", " "))
-    text = f", mostly {words}" if is_mostly else f", largest rise: {words}"
-    return "" if kind in {"", UNSAID} else text
 
 
 def _ends_words(rate: VerdictRate) -> str:
@@ -251,7 +253,7 @@ def _ends_words(rate: VerdictRate) -> str:
     runs = rate.beside
     if rate.noun != "call" or runs is None or (runs.bad, runs.total) == (rate.bad, rate.total):
         return ""
-    return f"; {part_words(runs.share, runs.total, runs.noun)} degraded"
+    return f"; {runs.part} degraded"
 
 
 def part_words(share: float, total: int, noun: str) -> str:
@@ -294,9 +296,7 @@ def calm_words(models: int) -> Sentence:
 SHIFTED = "The rate is above baseline mostly because more calls go where more always failed."
 
 
-def describe_calm(
-    models: int, calls: int, over: tuple[datetime, datetime] | None = None
-) -> Sentence:
+def describe_calm(models: int, calls: int, over: tuple[datetime, datetime] | None) -> Sentence:
     """Return the sentence for calls within their baseline, and of a degradation that has ended."""
     evaluated = f"{plural(calls, 'call')} evaluated."
     reason: tuple[str | datetime, ...] = (evaluated,)
@@ -324,11 +324,10 @@ def describe_unsure(calls: int, unrated: int = 0) -> Sentence:
 def _reason(
     finding: Finding, since: datetime | None, last_change: datetime | None
 ) -> tuple[str | datetime, ...]:
-    if finding.cause is not Cause.MODEL:
-        return (cause_words(finding),)
-    words = cause_words(finding).rstrip(".")
-    if last_change is None or since is None:
-        return (f"{words}.",)
+    words = cause_words(finding)
+    if finding.cause is not Cause.MODEL or last_change is None or since is None:
+        return (words,)
+    words = words.rstrip(".")
     is_recent = last_change >= since - LATELY
     deploy_text = "last deploy at" if is_recent else "last deploy before it:"
     return (f"{words}{', ' if ':' in words else ': '}{deploy_text} ", last_change, ".")
