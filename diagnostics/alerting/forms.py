@@ -1,7 +1,7 @@
 """The forms of alert rules and silences, in the units that people think in: percent, minutes."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -178,7 +178,7 @@ class RuleForm(EditForm, ScopeForm):
         *("for_minutes", "clear_minutes", "no_data", "is_latching", "renotify_minutes"),
         *("escalate_minutes", "escalation"),
     )
-    usual = (None, "", "0", 0, False, [], NoData.CLEAR)
+    usual: Collection[object] = (None, "", "0", 0, False, [], NoData.CLEAR)
 
     name = forms.CharField(max_length=200)
     source = PickField()

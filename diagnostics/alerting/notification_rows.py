@@ -95,7 +95,7 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
     """Write one row for each channel, by what it wants and has heard lately."""
     if not channels:
         return []
-    facts = facts_of(notice.incident, notice.transition, notice.reason, notice.at, notice.note)
+    facts = facts_of(notice)
     lately = Notification.objects.filter(
         HEARD, channel__in=channels, created_at__gt=notice.at - HOUR
     ).exclude(reason__in=[Reason.DIGEST, Reason.TEST, Reason.CANARY])
@@ -121,7 +121,7 @@ def write_rows(notice: Notice, channels: Sequence[Channel]) -> list[Notification
 def channels_of(incident: Incident, notified: Iterable[int] = ()) -> list[Channel]:
     """Return the channels of an incident: those its rules name, else all of the project.
 
-    A channel that was deleted is not named any more; `told` are channels to name as well.
+    A channel that was deleted is not named any more; `notified` are channels to name as well.
     """
     rows = Channel.objects.filter(project_id=incident.project_id)
     kept = set(rows.values_list("pk", flat=True))
@@ -241,10 +241,9 @@ def _notified_channels(incident: Incident) -> Mapping[int, int]:
     return dict(rows.values_list("channel_id").annotate(alone=alone).order_by())
 
 
-def facts_of(
-    incident: Incident, transition: Transition, reason: str, now: datetime, note: str
-) -> Facts:
+def facts_of(notice: Notice) -> Facts:
     """Freeze what is known of an incident at this moment."""
+    incident, transition, reason = notice.incident, notice.transition, notice.reason
     slices = list(incident.slices.select_related("rule").order_by("pk"))
     names = widest_of(slice_words(row.slice) for row in slices)
     verdict = incident.latest_verdict
@@ -254,7 +253,7 @@ def facts_of(
         reason=reason,
         project=incident.project.name,
         severity=transition.severity,
-        at=now,
+        at=notice.at,
         title=incident.title,
         rate_subject=_rate_subject(incident),
         told=sentence_of(verdict),
@@ -268,15 +267,15 @@ def facts_of(
         rate=rate,
         cause=incident.cause_words(),
         advice=advice_of(verdict),
-        samples=_samples(incident, now),
+        samples=_samples(incident, notice.at),
         rules=list(dict.fromkeys(row.rule.name for row in slices)),
         slices=names[:MOST_SLICES],
         more_slices=max(len(names) - MOST_SLICES, 0),
-        note=note,
-        is_usual=reason == "recovered"
+        note=notice.note,
+        is_usual=reason == Reason.RECOVERED
         and incident.resolution_cause == Incident.Cause.NEW_USUAL_LEVEL,
         ended_by="" if transition.kind != Transition.Kind.RESOLVED else str(by or "an API key"),
-        is_reopened=transition.kind == Transition.Kind.REOPENED and reason == "reminder",
+        is_reopened=transition.kind == Transition.Kind.REOPENED and reason == Reason.REMINDER,
     )
     return Facts.model_validate(redact_json(_in_one_line(facts.as_json())))
 

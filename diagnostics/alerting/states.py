@@ -99,7 +99,7 @@ def advance(
 ) -> Step:
     """Take a look at a slice; gives how it stands now, and what happened, if anything.
 
-    `said` is NO_DATA when there were no calls for longer than its hold times allow.
+    `signal` is NO_DATA when there were no calls for longer than its hold times allow.
     """
     if signal is DetectorSignal.NO_DATA:
         return _without_data(now, standing, hold_times)

@@ -137,7 +137,8 @@ def prepare(
             except Exception as error:  # noqa: BLE001 - one fault must not stop the rest
                 _retry_later(delivery, error)
             else:
-                yield from [(delivery, copy)] if copy else []
+                if copy:
+                    yield delivery, copy
 
 
 def send_copies(prepared: Iterable[Prepared]) -> int:

@@ -29,7 +29,8 @@ from diagnostics.alerting.incident_actions import (
 from diagnostics.alerting.incident_models import Incident, IncidentNote, Transition
 from diagnostics.alerting.incident_rows import clear_slices
 from diagnostics.alerting.notification_facts import headline_of, lead_of
-from diagnostics.alerting.notification_rows import facts_of
+from diagnostics.alerting.notification_models import NotificationReason as Reason
+from diagnostics.alerting.notification_rows import Notice, facts_of
 from diagnostics.alerting.rule_models import AlertRule, AlertSlot, AlertState, Silence
 from diagnostics.alerting.rule_rows import change_rule, create_rule
 from diagnostics.alerting.saved_states import ensure_standard_rules
@@ -315,7 +316,7 @@ def test_a_level_that_has_become_usual_ends_its_incident_and_says_so(
     assert incident.state == "resolved"
     assert incident.resolution_cause == "new_usual_level"
     cleared = incident.transitions.get(kind="cleared")
-    facts = facts_of(incident, cleared, "recovered", now, "")
+    facts = facts_of(Notice(incident, cleared, Reason.RECOVERED, "warning", now))
     assert headline_of(facts).startswith("New baseline after ")
     assert "did not drop" in lead_of(facts)
 
@@ -326,7 +327,7 @@ def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) ->
     incident.refresh_from_db()
     assert (incident.state, incident.resolution_cause) == ("resolved", None)
     cleared = incident.transitions.get(kind="cleared")
-    facts = facts_of(incident, cleared, "recovered", now, "")
+    facts = facts_of(Notice(incident, cleared, Reason.RECOVERED, "warning", now))
     assert headline_of(facts).startswith("Resolved after ")
 
 
