@@ -118,7 +118,6 @@ class ChannelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg] # plain 
         chosen.queryset = others.exclude(pk=self.instance.pk)
         chosen.empty_label = "No escalation"
         kind.choices = [(value, capfirst(label)) for value, label in Channel.Kind.choices]
-        kind.initial = Channel.Kind.EMAIL
         if not self.is_bound and not self.instance.pk and self.instance.zone == "UTC":
             self.fields["zone"].widget.attrs["data-own-zone"] = ""
         if self.instance.pk:
