@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.database import say
-from diagnostics.alerting.attribution import REOPEN_SECONDS
+from diagnostics.alerting.attribution import REOPENS
 from diagnostics.analysis.detectors.change import Fire
 from diagnostics.analysis.detectors.replay import Call, Detector, replay, replay_together
 
@@ -53,7 +53,7 @@ def incidents_of(fires: Iterable[Fire]) -> list[Fire]:
     found: list[Fire] = []
     for fire in fires:
         last = found[-1] if found else None
-        if last and last.cleared is not None and fire.at - last.cleared <= REOPEN_SECONDS:
+        if last and last.cleared is not None and fire.at - last.cleared <= REOPENS.total_seconds():
             found[-1] = last._replace(cleared=fire.cleared)
         else:
             found.append(fire)

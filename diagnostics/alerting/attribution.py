@@ -19,7 +19,7 @@ from typing import Any
 import structlog
 from django.db import DatabaseError, transaction
 
-from diagnostics.alerting.incident_models import NAMELESS
+from diagnostics.alerting.incident_models import NAMELESS, Incident
 from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
@@ -32,8 +32,8 @@ DAY = timedelta(days=1)
 MOST_OWN = 5
 """Verdicts of single slices that one evaluation may ask for."""
 SliceKey = tuple[tuple[str, str | None], ...]
-JOIN_SECONDS = 120
-REOPEN_SECONDS = 3600
+JOINS = timedelta(minutes=2)
+REOPENS = timedelta(hours=1)
 """So long after an incident ended by itself it is the same one that comes back."""
 OUTAGE = "provider_outage"
 UNCLEAR = NAMELESS | {"mixed"}
@@ -52,18 +52,9 @@ class Attribution:
         return self.cause not in UNCLEAR
 
 
-@dataclass(frozen=True, slots=True)
-class OpenIncident:
-    id: int
-    fired_at: float
-    cause: str
-    value: str
-    models: frozenset[tuple[str | None, str | None]] = field(default=frozenset())
-
-
 def find_incident(
-    attribution: Attribution, now: float, incidents: Iterable[OpenIncident]
-) -> OpenIncident | None:
+    attribution: Attribution, now: datetime, incidents: Iterable[Incident]
+) -> Incident | None:
     """Return the open incident that a slice joins; None when it is one of its own."""
     latest_first = sorted(incidents, key=lambda incident: incident.fired_at, reverse=True)
     for joins in (_is_in_outage, _is_same_verdict, _is_same_model):
@@ -73,32 +64,33 @@ def find_incident(
     return None
 
 
-def is_back(attribution: Attribution, ended_at: float, cause: str, value: str, now: float) -> bool:
+def is_back(attribution: Attribution, now: datetime, incident: Incident) -> bool:
     """Whether a slice that fires again goes on with the incident that it was in."""
     is_other = (
         attribution.is_clear
-        and cause not in UNCLEAR
-        and (attribution.cause, attribution.value) != (cause, value)
+        and incident.cause not in UNCLEAR
+        and (attribution.cause, attribution.value) != (incident.cause, incident.cause_value)
     )
-    return now - ended_at <= REOPEN_SECONDS and not is_other
+    ended = incident.cleared_at
+    return ended is not None and now - ended <= REOPENS and not is_other
 
 
-def _is_in_outage(attribution: Attribution, _: float, incident: OpenIncident) -> bool:
-    return incident.cause == OUTAGE and incident.value == attribution.provider is not None
+def _is_in_outage(attribution: Attribution, _: datetime, incident: Incident) -> bool:
+    return incident.cause == OUTAGE and incident.cause_value == attribution.provider is not None
 
 
-def _is_same_verdict(attribution: Attribution, now: float, incident: OpenIncident) -> bool:
+def _is_same_verdict(attribution: Attribution, now: datetime, incident: Incident) -> bool:
     if not attribution.is_clear:
-        return incident.cause in UNCLEAR and now - incident.fired_at <= JOIN_SECONDS
-    return (attribution.cause, attribution.value) == (incident.cause, incident.value)
+        return incident.cause in UNCLEAR and now - incident.fired_at <= JOINS
+    return (attribution.cause, attribution.value) == (incident.cause, incident.cause_value)
 
 
-def _is_same_model(attribution: Attribution, _: float, incident: OpenIncident) -> bool:
+def _is_same_model(attribution: Attribution, _: datetime, incident: Incident) -> bool:
     is_known = attribution.is_clear and incident.cause not in UNCLEAR
     if is_known and incident.cause != attribution.cause:
         return False
     model = attribution.provider, attribution.model
-    return attribution.model is not None and model in incident.models
+    return attribution.model is not None and model in incident.touched_models
 
 
 @dataclass(slots=True)

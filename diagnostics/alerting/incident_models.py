@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
+from functools import cached_property
 from typing import Any
 
 from django.db import models
@@ -113,6 +114,16 @@ class Incident(NamedRow):
         """
         verdict: dict[str, Any] = self.verdict_now or self.verdict
         return self.verdict if _names(self.verdict) and not _names(verdict) else verdict
+
+    @cached_property
+    def touched_models(self) -> set[tuple[str | None, str]]:
+        """The models that its slices name, with their providers."""
+        slices = (row.slice for row in self.slices.all())
+        return {
+            (values.get("provider"), values["model"])
+            for values in slices
+            if values.get("model") is not None
+        }
 
     @property
     def began(self) -> datetime:

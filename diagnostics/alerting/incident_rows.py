@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from diagnostics.alerting.attribution import (
-    JOIN_SECONDS,
+    JOINS,
     UNCLEAR,
     Attribution,
-    OpenIncident,
     VerdictCache,
     find_incident,
     is_back,
@@ -53,7 +52,7 @@ def raise_slices(
     ordered = rows.prefetch_related("slices").order_by("pk")
     known = {row.pk: row for row in ordered if not past or row.onset <= at}
     for incident in known.values():
-        if (at - incident.fired_at).total_seconds() <= JOIN_SECONDS:
+        if at - incident.fired_at <= JOINS:
             slices = list(incident.slices.all())
             if incident.cause in UNCLEAR and slices:
                 # What a young incident comes from may not have been known a minute ago.
@@ -63,7 +62,7 @@ def raise_slices(
     before = set(known)
     for evaluation in firing:
         attribution, verdict = verdicts.attribute(evaluation.values)
-        joined = find_incident(attribution, at.timestamp(), map(_correlated, known.values()))
+        joined = find_incident(attribution, at, known.values())
         if (
             joined is None
             and not past
@@ -73,10 +72,10 @@ def raise_slices(
             before.add(back.pk)
             continue
         if joined is None:
-            incident = _open(project_id, evaluation, attribution, verdict, at, is_past=past)
-            known[incident.pk] = incident
+            joined = _open(project_id, evaluation, attribution, verdict, at, is_past=past)
+            known[joined.pk] = joined
         is_covered = _is_covered(silences, at, evaluation, verdict)
-        raised[joined.id if joined else incident.pk].append((evaluation, is_covered))
+        raised[joined.pk].append((evaluation, is_covered))
     for pk, evaluations in raised.items():
         incident = known[pk]
         if incident.is_backfilled and not past:
@@ -108,11 +107,9 @@ def _reopen(
         incident__is_backfilled=False,
     )
     last = ended.select_related("incident").order_by("-incident__cleared_at").first()
-    if last is None or last.incident.cleared_at is None:
+    if last is None or not is_back(attribution, at, last.incident):
         return None
-    incident, ended_at = last.incident, last.incident.cleared_at.timestamp()
-    if not is_back(attribution, ended_at, incident.cause, incident.cause_value, at.timestamp()):
-        return None
+    incident = last.incident
     last.cleared_at = None
     last.save(update_fields=["cleared_at"])
     is_taken = incident.acknowledged_at is not None
@@ -182,17 +179,6 @@ def attribute_to(incident: Incident, attribution: Attribution) -> None:
     """
     if attribution.cause not in NAMELESS:
         incident.cause, incident.cause_value = attribution.cause, attribution.value
-
-
-def _correlated(row: Incident) -> OpenIncident:
-    models = {
-        (row.slice.get("provider"), row.slice.get("model"))
-        for row in row.slices.all()
-        if row.slice.get("model") is not None
-    }
-    return OpenIncident(
-        row.pk, row.fired_at.timestamp(), row.cause, row.cause_value, frozenset(models)
-    )
 
 
 def _open(

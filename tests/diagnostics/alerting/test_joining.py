@@ -5,14 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from diagnostics.alerting.attribution import (
-    REOPEN_SECONDS,
-    Attribution,
-    OpenIncident,
-    VerdictCache,
-    find_incident,
-    is_back,
-)
+from diagnostics.alerting.attribution import Attribution, VerdictCache, find_incident, is_back
+from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import widest_of
 from diagnostics.analysis.series import SeriesKey
@@ -22,21 +16,33 @@ from diagnostics.verdict.wording import Sentence, since_of
 
 HOUR = timedelta(hours=1)
 
+AT = datetime(2026, 11, 21, 14, tzinfo=UTC)
 MODEL = Attribution("model", "acme/m-1", "acme", "m-1")
-KNOWN = OpenIncident(1, 0.0, "model", "acme/m-1", frozenset({("acme", "m-1")}))
-OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
+
+
+def opened(
+    number: int, seconds: float, cause: str, value: str = "", *models: tuple[str, str]
+) -> Incident:
+    at = AT + timedelta(seconds=seconds)
+    incident = Incident(pk=number, fired_at=at, cause=cause, cause_value=value)
+    incident.touched_models = set(models)
+    return incident
+
+
+KNOWN = opened(1, 0, "model", "acme/m-1", ("acme", "m-1"))
+OUTAGE = opened(2, 0, "provider_outage", "acme")
 
 
 @pytest.mark.parametrize(
     ("attribution", "now", "known", "joins"),
     [
         # One cause, whatever the models and whenever it fires.
-        (Attribution("prompt", "v5", "a", "x"), 9_999, OpenIncident(1, 0, "prompt", "v5"), True),
-        (Attribution("prompt", "v6", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        (Attribution("prompt", "v5", "a", "x"), 9_999, opened(1, 0, "prompt", "v5"), True),
+        (Attribution("prompt", "v6", "a", "x"), 60, opened(1, 0, "prompt", "v5"), False),
         # Nobody knows yet: two troubles seldom begin together.
-        (Attribution("", "", "a", "x"), 120, OpenIncident(1, 0, "mixed", ""), True),
-        (Attribution("", "", "a", "x"), 121, OpenIncident(1, 0, "mixed", ""), False),
-        (Attribution("", "", "a", "x"), 60, OpenIncident(1, 0, "prompt", "v5"), False),
+        (Attribution("", "", "a", "x"), 120, opened(1, 0, "mixed", ""), True),
+        (Attribution("", "", "a", "x"), 121, opened(1, 0, "mixed", ""), False),
+        (Attribution("", "", "a", "x"), 60, opened(1, 0, "prompt", "v5"), False),
         # An outage takes in its models for as long as it lasts.
         (MODEL, 9_999, OUTAGE, True),
         (Attribution("model", "b/m", "b", "m"), 60, OUTAGE, False),
@@ -48,17 +54,15 @@ OUTAGE = OpenIncident(2, 0.0, "provider_outage", "acme")
         (Attribution("", "", None, None), 9_999, KNOWN, False),
     ],
 )
-def test_slices_join(
-    attribution: Attribution, now: float, known: OpenIncident, *, joins: bool
-) -> None:
-    assert (find_incident(attribution, now, [known]) == known) is joins
+def test_slices_join(attribution: Attribution, now: float, known: Incident, *, joins: bool) -> None:
+    assert (find_incident(attribution, AT + timedelta(seconds=now), [known]) == known) is joins
 
 
 @pytest.mark.parametrize(
     ("attribution", "cause", "value", "after", "back"),
     [
-        (MODEL, "model", "acme/m-1", REOPEN_SECONDS, True),
-        (MODEL, "model", "acme/m-1", REOPEN_SECONDS + 1, False),
+        (MODEL, "model", "acme/m-1", 3_600, True),
+        (MODEL, "model", "acme/m-1", 3_601, False),
         # Nobody knew the cause, then or now.
         (MODEL, "mixed", "", 60, True),
         (Attribution("", "", "acme", "m-1"), "model", "acme/m-1", 60, True),
@@ -69,7 +73,8 @@ def test_slices_join(
 def test_what_fires_again_soon_is_the_incident_that_ended(
     attribution: Attribution, cause: str, value: str, after: int, *, back: bool
 ) -> None:
-    assert is_back(attribution, 0.0, cause, value, after) is back
+    ended = Incident(cause=cause, cause_value=value, cleared_at=AT)
+    assert is_back(attribution, AT + timedelta(seconds=after), ended) is back
 
 
 def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() -> None:
@@ -123,8 +128,8 @@ def degrading(cause: Cause, value: str, since: datetime, *touched: SeriesKey) ->
 
 
 def test_the_latest_incident_is_joined_first() -> None:
-    later = OpenIncident(3, 60.0, "model", "acme/m-1")
-    assert find_incident(MODEL, 90, [KNOWN, later]) == later
+    later = opened(3, 60, "model", "acme/m-1")
+    assert find_incident(MODEL, AT + timedelta(seconds=90), [KNOWN, later]) == later
 
 
 def test_severities_have_an_order() -> None:
