@@ -30,14 +30,9 @@ class LineError(ValueError):
 def answer_lines(lines: IO[bytes], answer: Answer, empty: Line) -> Iterator[Line]:
     """Yield the answer to every line that is not blank, in order, each with its `id`.
 
-    The answer to an unreadable line is `empty` with an `error` that has the line number.
+    The answer to an unreadable line is `empty` with an `error` that has the line number. Of an
+    overlong line no more is kept than shows that it is one.
     """
-    for number, line in numbered_lines(lines):
-        yield answer_line(line, number, answer, empty)
-
-
-def numbered_lines(lines: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield every line that is not blank with its number; an overlong line is truncated."""
     number = 0
     while line := lines.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -45,7 +40,7 @@ def numbered_lines(lines: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         while len(rest) > MAX_LINE_BYTES and not rest.endswith(b"\n"):
             rest = lines.readline(MAX_LINE_BYTES + 1)
         if line.strip():
-            yield number, line
+            yield answer_line(line, number, answer, empty)
 
 
 def answer_together(

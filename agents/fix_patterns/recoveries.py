@@ -134,11 +134,6 @@ def own_pointer(parts: list[str], schema: PlannerSchema) -> str:
     return "".join(f"/{name}" for name in names)
 
 
-def own_code(code: str | None) -> str:
-    """Return the code of a violated rule; `other` if our validators do not have it."""
-    return code if code is not None and code in CODES else OTHER
-
-
 def describe(pattern: FixRule) -> str:
     """Return one sentence that a planner can follow; it contains no model output."""
     if not pattern.pointer and pattern.code in WHOLE:
@@ -212,14 +207,15 @@ def _rule_of_answer(recovery: Recovery, code: str) -> FixRule:
 
 
 def _rule_of_error(recovery: Recovery, error: ValidationErrorItem) -> FixRule:
-    code = own_code(error.code)
+    # No code but those of our validators is stored.
+    code = error.code if error.code in CODES else OTHER
     if code in WHOLE:
         return _rule_of_answer(recovery, code)
     parts = pointer_parts(error.path or "")
     if recovery.broken is None:
         pointer = own_pointer(parts, recovery.schema)
         return FixRule(recovery.schema, recovery.error_class, code, pointer, FixChange.REWRITTEN)
-    change = _Comparison(recovery, code).compare(parts)
+    change = _compare(recovery, code, parts)
     pointer = own_pointer(list(change.parts), recovery.schema)
     kind = _kind_of_change(recovery, pointer, change.kind)
     return FixRule(
@@ -244,41 +240,31 @@ class _Difference:
     after: ValueShape
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    recovery: Recovery
-    code: str
-
-    def compare(self, parts: Sequence[str]) -> _Difference:
-        """Follow an error's pointer in both answers to where they differ."""
-        broken, good = self.recovery.broken, self.recovery.good
-        walked: list[str] = []
-        for part in parts:
-            inner_broken, inner_good = _child(broken, part), _child(good, part)
-            if inner_broken is _NOTHING or inner_good is _NOTHING:
-                if not isinstance(broken, dict) or not isinstance(good, dict):
-                    break
-                if inner_broken is not inner_good:
-                    at = (*walked, part)
-                    return _key_difference(at, inner_broken, inner_good)
-                break
-            walked.append(part)
-            broken, good = inner_broken, inner_good
-        return self._compare_values(tuple(walked), broken, good)
-
-    def _compare_values(self, walked: tuple[str, ...], broken: object, good: object) -> _Difference:
-        before, after = shape_of(broken), shape_of(good)
-        if before is not after:
-            return _Difference(walked, FixChange.RETYPED, before, after)
-        if isinstance(broken, dict) and isinstance(good, dict):
-            # The key of the schema that only the valid answer has; the one the error names first.
-            own = OWN_KEYS[self.recovery.schema]
-            added = [key for key in good if key in own and key not in broken]
-            missing = MISSING_KEYS.get(self.code)
-            key = missing if missing in added else next(iter(added), None)
-            if key is not None:
-                return _key_difference((*walked, key), _NOTHING, good[key])
-        return _Difference(walked, FixChange.REPLACED, before, after)
+def _compare(recovery: Recovery, code: str, parts: Sequence[str]) -> _Difference:
+    """Follow an error's pointer in both answers to where they differ."""
+    broken, good = recovery.broken, recovery.good
+    walked: list[str] = []
+    for part in parts:
+        inner_broken, inner_good = _child(broken, part), _child(good, part)
+        if inner_broken is _NOTHING or inner_good is _NOTHING:
+            are_objects = isinstance(broken, dict) and isinstance(good, dict)
+            if are_objects and inner_broken is not inner_good:
+                return _key_difference((*walked, part), inner_broken, inner_good)
+            break
+        walked.append(part)
+        broken, good = inner_broken, inner_good
+    before, after = shape_of(broken), shape_of(good)
+    if before is not after:
+        return _Difference(tuple(walked), FixChange.RETYPED, before, after)
+    if isinstance(broken, dict) and isinstance(good, dict):
+        # The key of the schema that only the valid answer has; the one the error names first.
+        own = OWN_KEYS[recovery.schema]
+        added = [key for key in good if key in own and key not in broken]
+        missing = MISSING_KEYS.get(code)
+        key = missing if missing in added else next(iter(added), None)
+        if key is not None:
+            return _key_difference((*walked, key), _NOTHING, good[key])
+    return _Difference(tuple(walked), FixChange.REPLACED, before, after)
 
 
 def _key_difference(parts: tuple[str, ...], broken: object, good: object) -> _Difference:

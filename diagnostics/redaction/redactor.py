@@ -80,12 +80,8 @@ class _Keeper:
 
 
 _keeper = _Keeper()
+# Of registered values that are too short to be masked.
 _weak_kinds: set[str] = set()
-
-
-def weak_kinds() -> list[str]:
-    """Return the kinds of registered values that are too short to be masked."""
-    return sorted(_weak_kinds)
 
 
 def register_secret(value: str, kind: str = "known") -> bool:
@@ -253,5 +249,5 @@ def check_registered_values(
             hint="Use a longer one.",
             id="diagnostics.W001",
         )
-        for kind in weak_kinds()
+        for kind in sorted(_weak_kinds)
     ]

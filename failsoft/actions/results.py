@@ -1,7 +1,7 @@
 """The results of decoding tool calls, as counts, summaries and tool messages."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -63,7 +63,7 @@ class ParseResult:
     actions: tuple[Action, ...] = ()
     failures: tuple[ParseFailure, ...] = ()
     coerced: tuple[Leniency, ...] = ()
-    repairs: tuple[Repair, ...] = field(default=())
+    repairs: tuple[Repair, ...] = ()
     calls: int = 0
 
     @property
