@@ -103,10 +103,7 @@ def run_file(
 ) -> None:
     """Run the statements of a file; measures are taken from where the product has them."""
     text = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
-    for mark, write in MARKS.items():
-        if mark in text:
-            text = text.replace(mark, write())
-    for mark, part in marks.items():
+    for mark, part in {**MARKS, **marks}.items():
         text = text.replace(mark, part)
     for statement in text.split(";\n"):
         if statement.strip():

@@ -21,7 +21,7 @@ from diagnostics.selection.conditions import term_params, write_terms
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
 from diagnostics.store.rollups import SERIES
-from diagnostics.store.sql import change, fetch, fill, measures_of_events, statement
+from diagnostics.store.sql import MEASURES_OF_EVENTS, change, fetch, fill, statement
 from diagnostics.store.windows import LATE, WIDTHS, Grain, floor
 
 MINUTE = WIDTHS[Grain.MINUTE]
@@ -219,11 +219,12 @@ def count_events(project_id: int, question: EventsAsked, deadline: float) -> lis
         **term_params(question.terms),
     }
     with _stopped_at(deadline):
-        of_events = measures_of_events()
         text = fill(
             "alert_counts_of_events",
             sums=", ".join(f"coalesce(sum({name}), 0)::bigint" for name in question.columns),
-            of_events=", ".join(f"{of_events[name]} AS {name}" for name in question.columns),
+            of_events=", ".join(
+                f"{MEASURES_OF_EVENTS[name]} AS {name}" for name in question.columns
+            ),
             of_outcomes=", ".join(OF_OUTCOMES.get(name, "0") for name in question.columns),
             terms=write_terms(question.terms),
         )

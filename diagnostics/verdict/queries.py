@@ -20,7 +20,7 @@ from diagnostics.selection.query_language import Query, Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store.models import Event, EventPayload, Series, payloads_of
 from diagnostics.store.rollups import CALL_ERRORS, INVALID, SERIES
-from diagnostics.store.sql import fetch, fill, measures_of_events, statement
+from diagnostics.store.sql import MEASURES_OF_EVENTS, fetch, fill, statement
 from diagnostics.store.windows import WIDTHS, Grain, TimeWindow, align, align_to, floor
 from diagnostics.verdict.cells import COUNTED, LOCAL, CountCell, Dimensions, count_calls, read_cells
 from diagnostics.verdict.curves import Curves, SeriesCurve, Stretch
@@ -148,11 +148,13 @@ class StoredCounts:
 
     def _sum_events(self, question: Question, until: datetime) -> list[Row]:
         """Return the sums of single events from the beginning of a question on."""
-        of_events, terms = measures_of_events(), question.terms
+        terms = question.terms
         text = fill(
             "sums_by_place",
             places=", ".join(question.dimensions),
-            sums=", ".join(f"coalesce({of_events[name]}, 0)" for name in question.measures),
+            sums=", ".join(
+                f"coalesce({MEASURES_OF_EVENTS[name]}, 0)" for name in question.measures
+            ),
             terms=write_terms(terms),
         )
         times = {"since": question.window.since, "until": until}

@@ -14,9 +14,7 @@ JOIN diagnostics_version AS version
 CREATE TEMPORARY VIEW counted AS
 SELECT
     *,
-    kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call,
-    CASE kind WHEN 'parse_invalid' THEN parse_error_type END AS invalid_type,
-    CASE kind WHEN 'provider_error' THEN call_error_type END AS call_type,
+    <<call_columns>>,
     false AS is_repaired, false AS is_coerced
 FROM told;
 

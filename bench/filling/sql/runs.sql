@@ -1,7 +1,7 @@
 -- A row per run of the day, as rebuild_runs.sql makes them; a run that goes on over midnight
 -- keeps the row of its first day.
 WITH told AS (
-    SELECT *, kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+    SELECT *, <<call_columns>>
     FROM <<event>>
 ),
 summed AS (

@@ -31,8 +31,12 @@ from diagnostics.store.rollups import (
 )
 from diagnostics.store.windows import AHEAD, LATE
 
-# Each feature has its statements in a folder of its own; names are unique.
-FILES = {path.stem: path for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")}
+# Each feature has its statements in a folder of its own; names are unique. All are read when the
+# process starts: one that serves many requests may have no file left to open.
+TEXTS = {
+    path.stem: path.read_text("utf-8").strip()
+    for path in Path(__file__).parents[3].glob("*/*/sql/*.sql")
+}
 # The bound of an integer column, so that no count can make the fold fail.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
@@ -44,44 +48,21 @@ MOST_KINDS = 24
 LINE = re.compile(r"\n(?! )")
 
 
-@cache
-def statement(name: str, without: str = "") -> str:
-    """Return `<name>.sql` with marks like `<<columns>>` replaced by the measures of a rollup.
-
-    The part that `without` marks is left out.
-    """
-    text = FILES[name].read_text(encoding="utf-8").replace(without, "")
-    for mark, write in MARKS.items():
-        if mark in text:
-            text = text.replace(mark, write())
-    return text
-
-
-def fill(name: str, **parts: str) -> str:
-    """Return `<name>.sql` with the caller's parts in place of their marks, one after the other."""
-    text = statement(name)
-    for mark, part in parts.items():
-        text = text.replace(f"<<{mark}>>", part)
-    return text
-
-
-def _read(name: str) -> str:
-    return FILES[name].read_text(encoding="utf-8").strip()
-
-
-@cache
-def measures_of_events() -> Mapping[str, str]:
-    """Return how each measure is counted from rows of events: by conditions, then the sums."""
+def _measure_events() -> Mapping[str, str]:
     bounds = pairwise((-1, *LATENCY_BOUNDS_MS, MOST))
     within = (f"is_call AND latency_ms > {low} AND latency_ms <= {high}" for low, high in bounds)
-    conditions = (*LINE.split(_read("measures")), *within)
+    conditions = (*LINE.split(TEXTS["measures"]), *within)
     counts = {
         name: f"count(*) FILTER (WHERE {condition})"
         if name in PLAIN
         else f"nullif(count(*) FILTER (WHERE {condition}), 0)"
         for name, condition in zip((*PLAIN, *COUNTS), conditions, strict=True)
     }
-    return {**counts, **dict(zip(SUMS, LINE.split(_read("sums_of_events")), strict=True))}
+    return {**counts, **dict(zip(SUMS, LINE.split(TEXTS["sums_of_events"]), strict=True))}
+
+
+MEASURES_OF_EVENTS = _measure_events()
+"""How each measure is counted from rows of events: by conditions, then the sums."""
 
 
 def _total_of(name: str) -> str:
@@ -104,8 +85,8 @@ def _net_of(name: str) -> str:
     return total if name in PLAIN else f"nullif({total}, 0)"
 
 
-def _each(write: Callable[[str], str]) -> Callable[[], str]:
-    return lambda: ", ".join(map(write, MEASURES))
+def _each(write: Callable[[str], str]) -> str:
+    return ", ".join(map(write, MEASURES))
 
 
 def _joined_names(name: str, limit: int = MOST_NAMES) -> str:
@@ -127,27 +108,28 @@ def _decided() -> str:
     )
 
 
-MARKS: Mapping[str, Callable[[], str]] = {
-    "<<ahead>>": lambda: f"interval '{AHEAD}'",
-    "<<late>>": lambda: f"interval '{LATE}'",
-    "<<kept>>": lambda: f"interval '{settings.FAILSOFT_KEEP_EVENT_DAYS} days'",
-    FAILURES: lambda: _read("record_failures"),
-    "<<runs>>": lambda: _read("record_runs"),
-    "<<run_sums>>": lambda: _read("run_sums"),
-    "<<taken>>": lambda: _read("taken"),
-    "<<series>>": lambda: ", ".join(SERIES),
-    "<<series_of_delta>>": lambda: ", ".join(f"delta.{name}" for name in SERIES),
-    "<<version>>": lambda: ", ".join(VERSION),
-    "<<version_of_delta>>": lambda: ", ".join(f"delta.{name}" for name in VERSION),
-    "<<most_names>>": lambda: str(MOST_NAMES),
-    "<<most_kinds>>": lambda: str(MOST_KINDS),
-    "<<run_names>>": lambda: ", ".join(RUN_NAMES),
-    "<<run_decided>>": _decided,
-    "<<deciding_names>>": lambda: ", ".join(f"deciding.{name}" for name in RUN_NAMES),
-    "<<joined_nodes>>": lambda: _joined_names("nodes"),
-    "<<joined_called_models>>": lambda: _joined_names("called_models"),
-    "<<joined_kinds>>": lambda: _joined_names("kinds", MOST_KINDS),
-    "<<measures>>": lambda: ", ".join(measures_of_events().values()),
+MARKS: Mapping[str, str] = {
+    "<<ahead>>": f"interval '{AHEAD}'",
+    "<<late>>": f"interval '{LATE}'",
+    "<<kept>>": f"interval '{settings.FAILSOFT_KEEP_EVENT_DAYS} days'",
+    FAILURES: TEXTS["record_failures"],
+    "<<runs>>": TEXTS["record_runs"],
+    "<<call_columns>>": TEXTS["call_columns"],
+    "<<run_sums>>": TEXTS["run_sums"],
+    "<<taken>>": TEXTS["taken"],
+    "<<series>>": ", ".join(SERIES),
+    "<<series_of_delta>>": ", ".join(f"delta.{name}" for name in SERIES),
+    "<<version>>": ", ".join(VERSION),
+    "<<version_of_delta>>": ", ".join(f"delta.{name}" for name in VERSION),
+    "<<most_names>>": str(MOST_NAMES),
+    "<<most_kinds>>": str(MOST_KINDS),
+    "<<run_names>>": ", ".join(RUN_NAMES),
+    "<<run_decided>>": _decided(),
+    "<<deciding_names>>": ", ".join(f"deciding.{name}" for name in RUN_NAMES),
+    "<<joined_nodes>>": _joined_names("nodes"),
+    "<<joined_called_models>>": _joined_names("called_models"),
+    "<<joined_kinds>>": _joined_names("kinds", MOST_KINDS),
+    "<<measures>>": ", ".join(MEASURES_OF_EVENTS.values()),
     "<<columns>>": _each(str),
     "<<summed>>": _each(_total_of),
     "<<added>>": _each(_sum_of),
@@ -157,6 +139,26 @@ MARKS: Mapping[str, Callable[[], str]] = {
     "<<net>>": _each(_net_of),
     "<<negated>>": _each("-{}".format),
 }
+
+
+@cache
+def statement(name: str, without: str = "") -> str:
+    """Return `<name>.sql` with marks like `<<columns>>` replaced by the measures of a rollup.
+
+    The part that `without` marks is left out.
+    """
+    text = TEXTS[name].replace(without, "")
+    for mark, part in MARKS.items():
+        text = text.replace(mark, part)
+    return text
+
+
+def fill(name: str, **parts: str) -> str:
+    """Return `<name>.sql` with the caller's parts in place of their marks, one after the other."""
+    text = statement(name)
+    for mark, part in parts.items():
+        text = text.replace(f"<<{mark}>>", part)
+    return text
 
 
 def fetch(text: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[tuple[Any, ...]]:

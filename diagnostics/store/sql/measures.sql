@@ -10,7 +10,7 @@ kind = 'degraded' AND status = 'failed' AND reason = 'circuit_open'
 kind = 'degraded' AND status = 'failed' AND reason = 'provider_failed'
 kind = 'degraded' AND status = 'failed' AND reason = 'budget_exhausted'
 kind = 'degraded' AND status = 'failed' AND reason = 'timeout'
-kind IN ('succeeded', 'parse_invalid', 'provider_error')
+is_call
 kind = 'parse_invalid'
 invalid_type = 'not_json'
 invalid_type = 'schema_invalid'

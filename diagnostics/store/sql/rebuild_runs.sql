@@ -3,7 +3,7 @@
 WITH told AS (
     SELECT
         *, correlation_id COLLATE "C" AS id,
-        kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+        <<call_columns>>
     FROM diagnostics_event
     WHERE project_id = %(project)s AND correlation_id = ANY(%(ids)s::text[])
 ),

@@ -9,7 +9,7 @@ summed AS (
         <<run_sums>>
     FROM (
         SELECT
-            *, kind IN ('succeeded', 'parse_invalid', 'provider_error') AS is_call
+            *, <<call_columns>>
         FROM speaking JOIN stored USING (event_id)
     ) AS fresh
     GROUP BY correlation_id

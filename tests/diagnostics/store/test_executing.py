@@ -1,11 +1,12 @@
-"""Named statements are planned once a connection, not with every batch."""
+"""Named statements are read with the process, and planned once a connection."""
 
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from diagnostics.store.sql import execute_prepared
+from diagnostics.store.sql import execute_prepared, statement
 
 pytestmark = pytest.mark.django_db
 ADD = "SELECT %(one)s::integer + %(two)s::integer AS planned_once"
@@ -31,3 +32,13 @@ def test_a_statement_has_one_plan_for_all_values() -> None:
 def test_a_statement_without_rows_gives_none() -> None:
     execute_prepared("CREATE TEMPORARY TABLE told (n integer) ON COMMIT DROP", {})
     assert execute_prepared("INSERT INTO told VALUES (%(n)s::integer)", {"n": 1}) == []
+
+
+def test_a_first_use_of_a_statement_opens_no_file() -> None:
+    limits = getrlimit(RLIMIT_NOFILE)
+    setrlimit(RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        texts = [statement.__wrapped__(name) for name in ("record_events", "lag_seconds")]
+    finally:
+        setrlimit(RLIMIT_NOFILE, limits)
+    assert "<<" not in "".join(texts)

@@ -17,7 +17,7 @@ from diagnostics.ingest.recording import record
 from diagnostics.store import aggregation
 from diagnostics.store.models import Event, Series, Version
 from diagnostics.store.rollups import MEASURES, OUTCOMES, UNCHECKED
-from diagnostics.store.sql import fetch, measures_of_events
+from diagnostics.store.sql import MEASURES_OF_EVENTS, fetch
 from diagnostics.store.windows import WIDTHS, Grain, floor
 from failsoft.events import CallErrorType, ParseErrorType, PostedEvent, UncheckedReason
 from tests.diagnostics.builders import degraded, succeeded, wire_event
@@ -118,7 +118,7 @@ def counted(grain: str) -> Counted:
 def recount() -> Counted:
     """Count the events themselves, row by row, with the ingest's own measures."""
     with connection.cursor() as cursor:
-        cursor.execute(RECOUNT.format(", ".join(measures_of_events().values())))
+        cursor.execute(RECOUNT.format(", ".join(MEASURES_OF_EVENTS.values())))
         row = cursor.fetchone()
     return {name: value or 0 for name, value in zip(MEASURES, row, strict=True)}
 
