@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Sum
+from rest_framework import status
+from rest_framework.exceptions import APIException
 
 from diagnostics import clock
 from diagnostics.accounts.models import ApiKey
@@ -44,13 +46,14 @@ MESSAGES = {
 }
 
 
-class QuotaExceededError(Exception):
-    """nothing was stored: the quota is used up"""
+class QuotaExceededError(APIException):
+    """429: nothing was stored; send the same request again after `Retry-After`."""
+
+    status_code = status.HTTP_429_TOO_MANY_REQUESTS
 
     def __init__(self, bound: Bound, wait_seconds: int) -> None:
-        super().__init__(MESSAGES[bound])
-        self.bound = bound
-        self.wait_seconds = wait_seconds
+        super().__init__(MESSAGES[bound], f"quota_{bound}")
+        self.wait = wait_seconds
 
 
 @dataclass

@@ -11,7 +11,6 @@ from django.db import transaction
 from pydantic import ValidationError
 
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.agent_nodes import NamedAgents
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.item_warnings import (
@@ -40,7 +39,7 @@ from diagnostics.ingest.quotas import admit, note_sampled_out
 from diagnostics.ingest.recording import RecordStatus, record_calls
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
-from diagnostics.ingest.span_runs import end_runs, is_agent_call, keep_agent_calls
+from diagnostics.ingest.span_runs import NamedAgents, end_runs, is_agent_call, keep_agent_calls
 from diagnostics.store.models import Event, Series
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
 

@@ -19,7 +19,7 @@ Calls are placed by when they began and how they ended:
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple
@@ -32,7 +32,8 @@ from pydantic_core import to_json
 from diagnostics import clock
 from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
-from diagnostics.ingest.otlp.drafts import DEFAULT_NODE
+from diagnostics.ingest.otlp.conventions import FRAMEWORK_CLASSES, read_call
+from diagnostics.ingest.otlp.drafts import DEFAULT_NODE, Draft
 from diagnostics.ingest.otlp.telemetry import Span, time_of
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
@@ -156,6 +157,39 @@ def is_agent_call(span: Span) -> bool:
     attributes = span.attributes
     kind = (short(attributes, "openinference.span.kind") or "").upper()
     return short(attributes, "gen_ai.operation.name") in AGENT_OPERATIONS or kind == AGENT_KIND
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAgents:
+    """The agents that the spans of one request name, and which spans are below them.
+
+    The conventions of OpenTelemetry and OpenInference name an agent on its own span, not on its
+    calls: a call that names no node has that of the agent around it.
+    """
+
+    _parents: dict[AgentKey, str] = field(default_factory=dict)
+    _nodes: dict[AgentKey, str] = field(default_factory=dict)
+
+    def note(self, span: Span) -> None:
+        key = AgentKey(span.trace_id, span.span_id)
+        self._parents[key] = span.parent_id
+        node = read_call(span.attributes, scope=span.scope).node if is_agent_call(span) else None
+        if node and node not in FRAMEWORK_CLASSES:
+            self._nodes[key] = node
+
+    def node_of(self, item: Span | Draft) -> str:
+        """Return the node of the innermost named agent at or above a span; empty without one."""
+        if not self._nodes:
+            return ""
+        key, passed = AgentKey(item.trace_id, item.span_id), list[AgentKey]()
+        # Each span is passed once, though spans are deep or name each other as parents.
+        while key in self._parents and key not in self._nodes:
+            self._nodes[key] = ""
+            passed.append(key)
+            key = key._replace(span_id=self._parents[key])
+        node = self._nodes.get(key, "")
+        self._nodes.update(dict.fromkeys(passed, node))
+        return node
 
 
 def keep_agent_calls(project_id: int, agents: Iterable[tuple[Span, str]]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
+from rest_framework.exceptions import ValidationError
 
 Key = TypeVar("Key", int, UUID, str)
 Row = TypeVar("Row", bound=Model)
@@ -16,11 +17,11 @@ LARGEST_ID = 2**63 - 1
 YEARS = range(1971, 9000)
 
 
-class BadCursorError(ValueError):
+class BadCursorError(ValidationError):
     """the cursor is none that was given out"""
 
     def __init__(self) -> None:
-        super().__init__(BadCursorError.__doc__)
+        super().__init__({"cursor": BadCursorError.__doc__}, "bad_cursor")
 
 
 class Keyset(NamedTuple):

@@ -12,8 +12,6 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler
 
-from diagnostics.rest.cursors import BadCursorError
-
 RETRY_SECONDS = 5
 # Down, overloaded, shutting down, out of space, or (internal) a read-only standby.
 DATABASE_FAULTS = (OperationalError, InterfaceError, InternalError)
@@ -26,20 +24,6 @@ class StorageUnavailableError(APIException):
     default_detail = "The database does not answer. Send the request again."
     default_code = "unavailable"
     wait = RETRY_SECONDS
-
-
-class QuotaReachedError(APIException):
-    """429: nothing was stored; send the same request again after `Retry-After`."""
-
-    status_code = status.HTTP_429_TOO_MANY_REQUESTS
-    default_detail = "The quota is used up."
-    default_code = "quota"
-
-    def __init__(self, message: str, bound: str, wait_seconds: int) -> None:
-        super().__init__(message, f"quota_{bound}")
-        self.wait = wait_seconds
-        problem: Any = {"detail": message, "code": f"quota_{bound}"}
-        self.detail = problem
 
 
 def answer_fault(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -95,6 +79,4 @@ def _as_api_error(error: Exception) -> Exception:
         return exceptions.NotFound()
     if isinstance(error, PermissionDenied):
         return exceptions.PermissionDenied()
-    if isinstance(error, BadCursorError):
-        return ValidationError({"cursor": str(error)}, "bad_cursor")
     return error

@@ -23,11 +23,11 @@ from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_models import AlertState
 from diagnostics.alerting.statuses import verdict_within
-from diagnostics.ingest import importing
 from diagnostics.ingest.exports import files
 from diagnostics.ingest.models import AgentSpan, SpanCall, UnplacedCall, Usage
 from diagnostics.ingest.receiving import receive_spans
 from diagnostics.ingest.recording import record
+from diagnostics.management.commands import import_traces
 from diagnostics.queries.sums import Question, sum_rollups
 from diagnostics.selection.selection import Selection
 from diagnostics.store.aggregation import fold, waiting
@@ -550,7 +550,7 @@ def test_alerts_wait_while_an_import_lasts_and_go_on_after_it(
         looked.append(evaluate_project(project.pk, clock.now()))
         return receive_spans(*arguments)
 
-    monkeypatch.setattr(importing, "receive_spans", store)
+    monkeypatch.setattr(import_traces, "receive_spans", store)
     evaluate(clock.now() - 2 * MINUTE)
     run(write("spans.json", line(call(hours_ago(3)))))
     assert looked == [0]

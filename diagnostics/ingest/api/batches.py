@@ -1,8 +1,7 @@
 """What every batch endpoint does: admit, store, respond, record what was refused."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +16,9 @@ from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
 from diagnostics.ingest.item_warnings import time_warnings
 from diagnostics.ingest.key_counts import count_items, note_items
-from diagnostics.ingest.quotas import QuotaExceededError, admit, refuse_blocked
+from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.ingest.rejects import note_refusals, refuse_body, refuse_items
 from diagnostics.rest.bodies import Batch, read_batch
-from diagnostics.rest.faults import QuotaReachedError
 from diagnostics.store.windows import TimeMark
 
 Result = dict[str, Any]
@@ -67,12 +65,11 @@ class BatchView(KeyedView):
     def take(
         self, request: Request, store: Callable[[ApiKey, Batch, float], StoredBatch]
     ) -> Response:
-        """Read and store a batch; QuotaReachedError (429) before anything is stored."""
+        """Read and store a batch; raises QuotaExceededError before anything is stored."""
         key = key_of(request)
-        with within_quota():
-            refuse_blocked(key)
-            batch = read_batch(request._request)
-            keep_share = admit(key, max(len(batch.items), 1))
+        refuse_blocked(key)
+        batch = read_batch(request._request)
+        keep_share = admit(key, max(len(batch.items), 1))
         stored = store(key, batch, keep_share)
         sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
         pairs: list[tuple[object, str]] = []
@@ -112,16 +109,6 @@ class BatchView(KeyedView):
         body: bytes = getattr(error, "body", b"")
         refusal = refuse_body(body, code, str(fields.get("detail", error.default_detail)))
         note_refusals(key, self.request.path, http_status, [refusal])
-
-
-@contextmanager
-def within_quota() -> Iterator[None]:
-    """Turn an exceeded quota into 429 with Retry-After."""
-    try:
-        yield
-    except QuotaExceededError as error:
-        details = str(error), error.bound.value, error.wait_seconds
-        raise QuotaReachedError(*details) from error
 
 
 def refused_result(index: int, event_id: str | None, errors: list[dict[str, str]]) -> Result:

@@ -20,14 +20,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from pydantic import Field
 from rest_framework import status
 from rest_framework.exceptions import ParseError
-from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.authentication import KeyedView, key_of
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.api.batches import within_quota
 from diagnostics.ingest.key_counts import note_items
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.telemetry import MalformedError, TooManyError
@@ -100,11 +99,8 @@ DESCRIBED: dict[str, Any] = {
 }
 
 
-class AnyAccept(BaseContentNegotiation):
+class AnyAccept(DefaultContentNegotiation):
     """Responds in the encoding of the request, whatever the client accepts."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:  # noqa: ANN401 - unused
-        return parsers[0]
 
     def select_renderer(
         self,
@@ -133,8 +129,8 @@ class OtlpView(KeyedView):
         if kind not in self.readers:
             raise WrongKindError(kind, self.readers)
         key = key_of(request)
-        with within_quota(), _refusing():
-            refuse_blocked(key)
+        refuse_blocked(key)
+        with _refusing():
             body = read_plain(request._request)
             receipt: Receipt = self.receive(key.project_id, self.readers[kind](body), key)
         (logger.info if receipt.rejected else logger.debug)(

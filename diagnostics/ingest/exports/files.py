@@ -11,12 +11,11 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 import jiter
 
@@ -41,8 +40,7 @@ class UnreadableError(ValueError):
     """A file or a part of it has no known format; the text says where and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedItem:
+class PlacedItem(NamedTuple):
     place: str
     item: Span | LogRecord | UnreadItem
 
