@@ -6,8 +6,7 @@
 3. A failed call is reported by its own event: assessments of its answer are ignored.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -15,19 +14,17 @@ from django.db.models import Q
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from diagnostics.ingest.joined_calls import key_of, reported_calls
-from diagnostics.ingest.models import SpanCall
+from diagnostics.ingest.joined_calls import events_of_calls, key_of, reported_calls
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation
+from diagnostics.ingest.otlp.telemetry import CallPlace
 from diagnostics.redaction.rules import redactor_of
-from diagnostics.store.models import Event
 from diagnostics.store.run_models import AssessedAs, Assessment
 from diagnostics.store.sql import execute
 from failsoft.events import EventKind, PlausibleTime, Short
 from failsoft.json_values import clean_text
 
 REASON_BYTES = 1_000
-# The time of an event is this close to its span.
-AROUND = timedelta(minutes=1)
+KEPT = ("subject", "verdict", "score", "assessed_at", "trace_id", "response", "is_linked")
 Score = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -56,19 +53,19 @@ def record_assessments(project_id: int, posted: Sequence[PostedAssessment]) -> l
 
 def record_evaluations(project_id: int, evaluations: Iterable[AnswerEvaluation]) -> list[str]:
     """Store evaluations from telemetry; return the status of each stored one."""
-    rows = [_row_of(evaluation) for evaluation in evaluations]
-    return _record(project_id, list(_with_runs(project_id, rows)))
+    return _record(project_id, [_row_of(evaluation) for evaluation in evaluations])
 
 
-def link_assessments(project_id: int, traces: Collection[str], responses: Collection[str]) -> None:
+def link_assessments(project_id: int, places: Collection[CallPlace]) -> None:
     """Link assessments that arrived before their spans, in the transaction that stores these."""
-    replies = [UUID(key_of(response_id)) for response_id in responses]
+    traces = {place.trace_id for place in places}
+    replies = {UUID(key_of(place.response_id)) for place in places if place.response_id}
     unlinked = Assessment.objects.filter(project_id=project_id, is_linked=False)
     matching = unlinked.filter(Q(trace_id__in=traces) | Q(response__in=replies))
     rows = list(matching.order_by("pk").select_for_update())
     if rows:
         Assessment.objects.filter(pk__in=[row.pk for row in rows]).delete()
-        _record(project_id, list(_with_runs(project_id, rows)))
+        _record(project_id, rows)
 
 
 def _row_of(evaluation: AnswerEvaluation) -> Assessment:
@@ -87,7 +84,8 @@ def _row_of(evaluation: AnswerEvaluation) -> Assessment:
     )
 
 
-def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
+def _record(project_id: int, assessments: Sequence[Assessment]) -> list[str]:
+    rows = list(_with_runs(project_id, assessments))
     if not rows:
         return []
     redact = redactor_of(project_id)
@@ -97,14 +95,8 @@ def _record(project_id: int, rows: Sequence[Assessment]) -> list[str]:
             # Redacted like the ids of events, so that they match.
             "correlation_id": redact(clean_text(row.correlation_id), None, is_name=True).text,
             "source": redact(clean_text(row.source), None, is_name=True).text,
-            "subject": row.subject,
-            "verdict": row.verdict,
-            "score": row.score,
             "reason": redact(clean_text(row.reason), REASON_BYTES).text if row.reason else None,
-            "assessed_at": row.assessed_at,
-            "trace_id": row.trace_id,
-            "response": row.response,
-            "is_linked": row.is_linked,
+            **{name: getattr(row, name) for name in KEPT},
         }
         for index, row in enumerate(rows)
     ]
@@ -118,7 +110,7 @@ def _with_runs(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessme
     traces = {row.trace_id for row in unlinked if row.trace_id}
     replies = {row.response for row in unlinked if row.response}
     calls = list(reported_calls(project_id, traces, replies).reverse()) if unlinked else []
-    events = _events_of(project_id, calls)
+    events = {event.event_id: event for event in events_of_calls(project_id, calls)}
     by_span = {(call.trace_id, call.span_id): call.event_id for call in calls}
     by_reply = {call.response: call.event_id for call in calls}
     by_trace = {call.trace_id: call.event_id for call in calls}
@@ -135,13 +127,3 @@ def _with_runs(project_id: int, rows: Sequence[Assessment]) -> Iterator[Assessme
             event = event or (events.get(nearby_id) if nearby_id else None)
             row.correlation_id = event.correlation_id if event else row.correlation_id
         yield row
-
-
-def _events_of(project_id: int, calls: Sequence[SpanCall]) -> Mapping[UUID, Event]:
-    if not calls:
-        return {}
-    begin = min(call.started_at for call in calls) - AROUND
-    end = max(call.ended_at for call in calls) + AROUND
-    candidates = Event.objects.filter(project_id=project_id, occurred_at__range=(begin, end))
-    events = candidates.filter(event_id__in={call.event_id for call in calls})
-    return {event.event_id: event for event in events}

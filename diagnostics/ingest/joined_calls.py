@@ -16,25 +16,24 @@ adds nothing. Two spans report the same call:
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
-from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, CallPlace, Draft, event_id
-from diagnostics.ingest.otlp.telemetry import nanoseconds_of, time_of
+from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft, event_id
+from diagnostics.ingest.otlp.telemetry import CallPlace, nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import fetch, insert_rows
 from failsoft.events import EventKind
 
-Row = TypeVar("Row")
 KEEP = timedelta(days=1)
 ANSWERED, FAILED = 2, 1
 # Two instrumentations export their spans of one call within seconds.
@@ -171,16 +170,11 @@ class _Calls:
                 yield from self._by_key.get((place.failure, near), ())[-MOST_NEAR:]
 
 
-@dataclass(slots=True)
-class Joined:
-    """The remaining drafts by index, and how many spans reported a known call."""
+def join_calls(project_id: int, drafts: Sequence[Draft]) -> tuple[dict[int, Draft], int]:
+    """Join the spans of one request with each other and earlier ones, in a transaction.
 
-    drafts: dict[int, Draft] = field(default_factory=dict)
-    repeated: int = 0
-
-
-def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
-    """Join the spans of one request with each other and earlier ones, in a transaction."""
+    Return the remaining drafts by index, and how many spans reported a known call.
+    """
     placed = [
         (index, draft, _with_keys(draft.place, draft))
         for index, draft in enumerate(drafts)
@@ -196,29 +190,29 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> Joined:
     known = {row.pk: row for row in (*rows, *(row for row, _ in twins))}
     failures = {row.event_id: failure for row, failure in twins}
     calls = _Calls(_known_calls(known.values(), failures))
-    joined = Joined({index: draft for index, draft in enumerate(drafts) if draft.place is None})
+    joined, repeated = {n: draft for n, draft in enumerate(drafts) if draft.place is None}, 0
     row_of_span = {(row.trace_id, row.span_id): row for row in rows}
     # The tries of a call before the span around them.
     placed.sort(key=lambda each: -each[2].started_ns)
     for index, draft, place in placed:
         row = row_of_span.get((draft.trace_id, draft.span_id))
         if row is not None and row.is_joined:
-            joined.repeated += 1
+            repeated += 1
         elif draft.kind is not None:
-            joined.drafts[index] = draft
+            joined[index] = draft
         elif row is not None:
             # As it was stored, so that the same span again is a duplicate.
-            joined.drafts[index] = calls.after_tries(draft, place)
+            joined[index] = calls.after_tries(draft, place)
         elif (call := calls.nearest(place)) is not None:
-            joined.repeated += 1
+            repeated += 1
             _merge_draft(call, calls.after_tries(draft, place), place, index)
             calls.place(call, place)
         else:
             calls.add(_Call(calls.after_tries(draft, place), index, [place], [place]))
     _replace_stored(project_id, calls.all)
-    joined.drafts |= {call.index: call.draft for call in calls.all if call.new and not call.is_done}
     _keep(project_id, calls.all)
-    return joined
+    new = {call.index: call.draft for call in calls.all if call.new and not call.is_done}
+    return joined | new, repeated
 
 
 def reported_calls(
@@ -227,6 +221,13 @@ def reported_calls(
     """Return the spans of calls in these traces or with these responses, oldest first."""
     conditions = Q(trace_id__in=traces) | Q(response__in=responses)
     return SpanCall.objects.filter(conditions, project_id=project_id).order_by("pk")
+
+
+def events_of_calls(project_id: int, rows: Iterable[SpanCall]) -> QuerySet[Event]:
+    """Return the events of these spans; an event ahead of the clock counts when it arrived."""
+    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
+    events = Event.objects.filter(project_id=project_id, event_id__in=list(times))
+    return events.filter(occurred_at__gte=min(times.values())) if times else events.none()
 
 
 def weight_of(draft: Draft) -> int:
@@ -298,7 +299,7 @@ def _merge_draft(call: _Call, draft: Draft, place: CallPlace, index: int) -> Non
     if call.is_done:
         if weight_of(draft) > call.stored_weight:
             call.draft, call.index, call.is_done = draft, index, False
-    elif call.index < 0 or weight_of(draft) > weight_of(call.draft):
+    elif weight_of(draft) > weight_of(call.draft):
         call.draft, call.index = completed(draft, call.draft.fields, call.draft.agent_node), index
     else:
         call.draft = completed(call.draft, draft.fields, draft.agent_node)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
-from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -16,7 +15,13 @@ from django.db.models import Q, QuerySet
 from diagnostics import clock
 from diagnostics.ingest.agent_schemas import schemas_for
 from diagnostics.ingest.answer_verdicts import log_sources
-from diagnostics.ingest.joined_calls import ANSWERED, delete_stored, forget_old_calls, key_of
+from diagnostics.ingest.joined_calls import (
+    ANSWERED,
+    delete_stored,
+    events_of_calls,
+    forget_old_calls,
+    key_of,
+)
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft
 from diagnostics.ingest.recording import record, unplaced_of
@@ -24,7 +29,6 @@ from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.deadlines import try_each_project
-from diagnostics.store.models import Event
 from failsoft.events import ParseErrorType, PostedEvent, event_name, split_name
 
 Row = TypeVar("Row")
@@ -59,14 +63,10 @@ class LoggedCall(NamedTuple):
         return row or rows.get((self.trace_id, self.response_id or ""))
 
 
-def call_of(draft: Draft) -> LoggedCall:
-    response_id = draft.fields.get("attributes", {}).get("response_id")
-    return LoggedCall(draft.trace_id, draft.span_id, response_id)
-
-
-def call_of_row(row: SpanVerdict) -> LoggedCall:
-    response_id = row.content.get("attributes", {}).get("response_id")
-    return LoggedCall(row.trace_id, row.span_id, response_id)
+def call_of(answer: Draft | SpanVerdict) -> LoggedCall:
+    fields = answer.fields if isinstance(answer, Draft) else answer.content
+    response_id = fields.get("attributes", {}).get("response_id")
+    return LoggedCall(answer.trace_id, answer.span_id, response_id)
 
 
 def known_calls(project_id: int, calls: Iterable[LoggedCall]) -> dict[LoggedCall, SpanCall | None]:
@@ -95,22 +95,10 @@ def delete_success(row: SpanCall) -> dict[str, Any] | None:
     return fields
 
 
-def _events_of(project_id: int, rows: Iterable[SpanCall]) -> QuerySet[Event]:
-    times = {row.event_id: min(row.ended_at, row.received_at) for row in rows}
-    events = Event.objects.filter(project_id=project_id, event_id__in=list(times))
-    return events.filter(occurred_at__gte=min(times.values())) if times else events.none()
-
-
-def unchecked_events(project_id: int, rows: Iterable[SpanCall]) -> frozenset[UUID]:
-    """Return the events of these spans whose answer nothing has checked."""
-    events = _events_of(project_id, rows).filter(unchecked__isnull=False)
-    return frozenset(events.values_list("event_id", flat=True))
-
-
 def nodes_of_spans(project_id: int, drafts: Iterable[Draft]) -> dict[LoggedCall, str]:
     """Return the node of the span, if stored, of each answer in a log record."""
     known = known_calls(project_id, map(call_of, drafts))
-    events = _events_of(project_id, filter(None, known.values()))
+    events = events_of_calls(project_id, filter(None, known.values()))
     nodes = dict(events.values_list("event_id", "node"))
     return {call: nodes.get(row.event_id, "") for call, row in known.items() if row}
 
@@ -122,7 +110,7 @@ def join_verdicts(project_id: int, drafts: list[Draft]) -> list[Draft]:
         WAITING, project_id=project_id, trace_id__in={call.trace_id for call in silent}
     )
     stored = waiting.select_for_update().order_by("pk")
-    by_name = {(row.trace_id, name): row for row in stored for name in call_of_row(row)[1:] if name}
+    by_name = {(row.trace_id, name): row for row in stored for name in call_of(row)[1:] if name}
     rows = {call: row for call in silent if (row := call.in_rows(by_name)) is not None}
     if not rows:
         return drafts
@@ -179,7 +167,8 @@ def keep_verdicts(
     """Keep verdicts until their spans arrive; spans stored already are corrected."""
     kept, rows, late = KeptVerdicts(), list[SpanVerdict](), list[PostedEvent]()
     known = known_calls(project_id, (call_of(draft) for draft, _, _ in judged))
-    unchecked = unchecked_events(project_id, filter(None, known.values()))
+    events = events_of_calls(project_id, filter(None, known.values()))
+    unchecked = set(events.filter(unchecked__isnull=False).values_list("event_id", flat=True))
     sources = log_sources(project_id)
     for draft, event, verdict in judged:
         span = known[call_of(draft)]
@@ -232,9 +221,9 @@ def _settle_old(old: QuerySet[SpanVerdict], project_id: int) -> int:
 
 def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEvent]:
     """Yield the events of verdicts; if the span has arrived since, its event is replaced."""
-    known = known_calls(project_id, map(call_of_row, rows))
+    known = known_calls(project_id, map(call_of, rows))
     for row in rows:
-        span = known[call_of_row(row)]
+        span = known[call_of(row)]
         if span is None:
             # A valid answer is reported by its span alone.
             if row.content["parse_error_type"] or row.content["repairs"]:

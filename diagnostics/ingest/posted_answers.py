@@ -11,13 +11,13 @@ from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.otlp.answers import Answer, ModelCall, read_message
 from diagnostics.ingest.otlp.call_errors import CallError
 from diagnostics.ingest.otlp.drafts import CALL, Draft, expectations_of, make_event
-from diagnostics.ingest.otlp.telemetry import Span, nanoseconds_of
+from diagnostics.ingest.otlp.telemetry import CallPlace, nanoseconds_of
 from diagnostics.ingest.schemas import SchemaFaultError, SchemaVerdict, read_schema
 from diagnostics.ingest.schemas.reading import MAX_DEPTH, MAX_NODES
 from diagnostics.rest.batches import RefusedItem, read_item
 from failsoft.answered import ANSWER_PARTS, PostedAnswer
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
-from failsoft.json_values import JSON, clean_json
+from failsoft.json_values import JSON, BoundError, clean_json
 
 # The span attributes with the same meaning.
 ATTRIBUTE_NAMES = {
@@ -41,10 +41,10 @@ class NoAnswerError(ValueError):
 
 @dataclass(slots=True)
 class JudgedAnswers:
-    """The events of answers, in order, and a span for each without an attempt number."""
+    """The events of answers, in order, and the places of those without an attempt number."""
 
     events: list[PostedEvent | RefusedItem] = field(default_factory=list)
-    unplaced: dict[UUID, Span] = field(default_factory=dict)
+    unplaced: dict[UUID, CallPlace] = field(default_factory=dict)
     # What is wrong with the schemas of the first answers that could not be checked.
     schema_faults: list[dict[str, str]] = field(default_factory=list)
 
@@ -53,47 +53,40 @@ def judge_answers(project_id: int, items: Sequence[dict[str, JSON]]) -> JudgedAn
     """Check answers against the schemas of their nodes; return an event for each."""
     judged = JudgedAnswers()
     answers = [_read(item) for item in items]
-    drafts = [draft_answer(answer) for answer in answers if isinstance(answer, PostedAnswer)]
-    verdicts = AnswerVerdicts(project_id, drafts)
-    unjudged = iter(drafts)
-    for answer in answers:
-        if isinstance(answer, RefusedItem):
-            judged.events.append(answer)
+    drafts = [
+        draft_answer(answer) if isinstance(answer, PostedAnswer) else answer for answer in answers
+    ]
+    verdicts = AnswerVerdicts(project_id, [draft for draft in drafts if isinstance(draft, Draft)])
+    for draft in drafts:
+        if isinstance(draft, RefusedItem):
+            judged.events.append(draft)
             continue
-        draft = next(unjudged)
         draft, verdict = verdicts.judge(draft)
-        event: PostedEvent | RefusedItem
         try:
             event = make_event(draft, project_id, verdict)
         except ValidationError as error:
-            event = RefusedItem(str(draft.stored_id), describe_errors(error))
+            judged.events.append(RefusedItem(str(draft.stored_id), describe_errors(error)))
+            continue
         judged.events.append(event)
-        if answer.attempt is None and isinstance(event, PostedEvent):
-            # A call of no trace: only when it went on.
-            started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
-            judged.unplaced[event.event_id] = Span("", "", "", started_ns, 0, {}, {})
-        is_unread = isinstance(event, PostedEvent) and event.unchecked is UncheckedReason.NO_SCHEMA
-        is_open = len(judged.schema_faults) < MOST_FAULTS
-        if draft.answer_schema is not None and is_unread and is_open:
+        if draft.unplaced:
+            judged.unplaced[event.event_id] = draft.unplaced
+        is_unread = event.unchecked is UncheckedReason.NO_SCHEMA and draft.answer_schema is not None
+        if is_unread and len(judged.schema_faults) < MOST_FAULTS:
             judged.schema_faults += _faults_of(draft.answer_schema)
     return judged
 
 
 def _faults_of(schema: Any) -> list[dict[str, str]]:  # noqa: ANN401 - any JSON
     """Return why the schema of a request cannot be read; its paths are in the schema itself."""
-    fault = clean_json(schema, MAX_NODES, MAX_DEPTH)[1] or _refusal_of(schema)
-    if fault is None:
-        return []
+    fault: BoundError | SchemaFaultError | None = clean_json(schema, MAX_NODES, MAX_DEPTH)[1]
+    try:
+        if fault is None:
+            read_schema(schema, is_ours=False)
+            return []
+    except SchemaFaultError as error:
+        fault = error
     message = f"this schema checks nothing: {fault.path or 'its root'}: {fault.message}"
     return [{"path": "/answer_schema", "code": fault.code, "message": message}]
-
-
-def _refusal_of(schema: Any) -> SchemaFaultError | None:  # noqa: ANN401 - any JSON
-    try:
-        read_schema(schema, is_ours=False)
-    except SchemaFaultError as error:
-        return error
-    return None
 
 
 def judge_answer(parts: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -132,6 +125,7 @@ def draft_answer(answer: PostedAnswer) -> Draft:
     request_attributes = {
         key: parts[name] for name, key in ATTRIBUTE_NAMES.items() if parts.get(name)
     }
+    started_ns = nanoseconds_of(answer.occurred_at) - 1_000_000 * (answer.latency_ms or 0)
     return Draft(
         trace_id="",
         span_id="",
@@ -142,6 +136,9 @@ def draft_answer(answer: PostedAnswer) -> Draft:
         answer=posted if posted.calls else posted._replace(text=posted.text or ""),
         error=CallError(answer.error).named_by(call),
         is_error=answer.error is not None or call.broke_off,
+        # Of no trace: it is only known when the call went on.
+        place=CallPlace("", "", "", started_ns, 0, ""),
+        is_numbered=answer.attempt is not None,
         stored_id=answer.event_id,
         **expectations_of(call, request_attributes),
     )

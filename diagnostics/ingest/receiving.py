@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from django.db import transaction
 from pydantic import ValidationError
@@ -22,24 +22,17 @@ from diagnostics.ingest.item_warnings import (
 )
 from diagnostics.ingest.joined_calls import join_calls
 from diagnostics.ingest.log_answers import call_of, join_verdicts, keep_verdicts, nodes_of_spans
-from diagnostics.ingest.otlp.attributes import OWN_ATTEMPT, OWN_PREFIX, count, count_unknown, short
+from diagnostics.ingest.otlp.attributes import OWN_PREFIX, count_unknown, short
 from diagnostics.ingest.otlp.drafts import CALL, Draft, make_event
 from diagnostics.ingest.otlp.evaluations import AnswerEvaluation, evaluations_of
-from diagnostics.ingest.otlp.mapping import (
-    ANSWER,
-    LATEST_NS,
-    NoEventError,
-    draft_log,
-    draft_span,
-    is_strange,
-)
+from diagnostics.ingest.otlp.mapping import ANSWER, NoEventError, draft_log, draft_span, is_strange
 from diagnostics.ingest.otlp.telemetry import LogRecord, Span, UnreadItem
 from diagnostics.ingest.quota_rules import count_sampled_out
 from diagnostics.ingest.quotas import admit, note_sampled_out
 from diagnostics.ingest.recording import RecordStatus, record_calls
 from diagnostics.ingest.rejects import MOST_ITEMS, SEEN_BYTES, Refusal
 from diagnostics.ingest.schemas import SchemaVerdict
-from diagnostics.ingest.span_runs import NamedAgents, end_runs, is_agent_call, keep_agent_calls
+from diagnostics.ingest.span_runs import RequestAgents, end_runs, keep_agent_calls
 from diagnostics.store.models import Event, Series
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
 
@@ -122,6 +115,99 @@ class Receipt:
         return "; ".join([*sentences, *sentences_of(self.time_marks).values()])
 
 
+class _DraftedItem(NamedTuple):
+    """A draft, and the item that it is of at its place in the request."""
+
+    place: int
+    item: Span | LogRecord
+    draft: Draft
+
+    def of_agent(self, node: str) -> "_DraftedItem":
+        return self._replace(draft=replace(self.draft, agent_node=node))
+
+
+@dataclass(slots=True)
+class _Request:
+    """The items of one request, on their way to the store."""
+
+    project_id: int
+    key: ApiKey | None
+    receipt: Receipt = field(default_factory=Receipt)
+    evaluations: list[AnswerEvaluation] = field(default_factory=list)
+    keep_share: float = 1.0
+    # Checks answers against the schemas of their nodes, within a time budget.
+    verdicts: AnswerVerdicts = field(init=False)
+
+    def draft(
+        self, items: Iterable[Item | UnreadItem], draft: Callable[[Item], list[Draft]]
+    ) -> list[_DraftedItem]:
+        """Return the drafts of all items, taken from the quota of the key."""
+        drafts = list(self._draft_items(items, draft))
+        if self.key:
+            self.keep_share = admit(self.key, max(len(drafts) + len(self.evaluations), 1))
+        return drafts
+
+    def _draft_items(
+        self, items: Iterable[Item | UnreadItem], draft: Callable[[Item], list[Draft]]
+    ) -> Iterator[_DraftedItem]:
+        """Yield the drafts of every item; collect evaluations, and count refused items."""
+        receipt = self.receipt
+        for place, item in enumerate(items):
+            receipt.items += 1
+            if isinstance(item, UnreadItem):
+                receipt.reject(place, item.reason, None)
+                continue
+            receipt.dropped_attributes += item.dropped + count_unknown(item.attributes)
+            try:
+                drafts, evaluations = draft(item), evaluations_of(item)
+            except NoEventError as error:
+                receipt.reject(place, str(error), item)
+                continue
+            self.evaluations += evaluations
+            receipt.ignored += not (drafts or evaluations)
+            receipt.not_understood += not (drafts or evaluations) and is_strange(item)
+            for drafted in drafts:
+                yield _DraftedItem(place, item, drafted)
+
+    def load_schemas(self, drafts: Iterable[_DraftedItem]) -> None:
+        self.verdicts = AnswerVerdicts(self.project_id, [item.draft for item in drafts])
+
+    def make_event(self, drafted: _DraftedItem) -> tuple[PostedEvent | None, SchemaVerdict | None]:
+        """Return the event of a draft; None if its fields are out of bounds."""
+        draft, verdict = self.verdicts.judge(drafted.draft)
+        try:
+            return make_event(draft, self.project_id, verdict), verdict
+        except ValidationError as error:
+            faults = describe_errors(error)
+            reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
+            self.receipt.reject(drafted.place, reason, drafted.item)
+            return None, verdict
+
+    def store(self, drafts: Iterable[_DraftedItem]) -> None:
+        drafted = ((item.draft, self.make_event(item)[0]) for item in drafts)
+        events = ((draft, event) for draft, event in drafted if event is not None)
+        receipt = self.receipt
+        while chunk := list(islice(events, CHUNK)):
+            posted = [event for _, event in chunk]
+            receipt.runs.update(event.correlation_id for event in posted)
+            unplaced = {event.event_id: draft.unplaced for draft, event in chunk if draft.unplaced}
+            nameless = {event.event_id for draft, event in chunk if not draft.named_node}
+            recorded = record_calls(self.project_id, posted, self.keep_share, unplaced, nameless)
+            created = [item.index for item in recorded if item.status is RecordStatus.CREATED]
+            receipt.count([item.status for item in recorded])
+            receipt.unchecked.update(count_unchecked(posted[index] for index in created))
+            receipt.time_marks.update(item.time_mark for item in recorded if item.time_mark)
+            if self.key and self.keep_share < 1.0:
+                note_sampled_out(self.key, count_sampled_out(posted, self.keep_share))
+
+    def keep_evaluations(self) -> None:
+        clear = [evaluation for evaluation in self.evaluations if evaluation.verdict]
+        self.receipt.unclear += len(self.evaluations) - len(clear)
+        statuses = record_evaluations(self.project_id, clear)
+        self.receipt.count(statuses)
+        self.receipt.ignored += len(clear) - len(statuses)
+
+
 def receive_spans(
     project_id: int, spans: Iterable[Span | UnreadItem], key: ApiKey | None = None
 ) -> Receipt:
@@ -130,53 +216,53 @@ def receive_spans(
     They count against the quota of a key, if one sent them. Raises QuotaExceededError before
     anything is stored.
     """
-    receipt, agents, ended = Receipt(), list[Span](), set[str]()
-    evaluations, named = list[AnswerEvaluation](), NamedAgents()
-    drafts = list(
-        _draft_items(_note_agents(spans, agents, named, ended), draft_span, receipt, evaluations)
-    )
+    request, agents = _Request(project_id, key), RequestAgents()
     drafts = [
-        replace(item, draft=replace(item.draft, agent_node=named.node_of(item.draft)))
-        for item in drafts
+        item.of_agent(agents.node_of(item.draft))
+        for item in request.draft(agents.noting(spans), draft_span)
     ]
-    keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
     places = [item.draft.place for item in drafts if item.draft.place is not None]
-    judge = _AnswerJudge(project_id, drafts, receipt)
+    request.load_schemas(drafts)
     # Lock the rows of runs in one order, to avoid deadlocks.
-    drafts.sort(key=lambda item: item.correlation_id)
+    drafts.sort(key=lambda item: item.draft.correlation_id)
     with transaction.atomic():
         answered = join_verdicts(project_id, [item.draft for item in drafts])
         # One draft per call: one that another span reported adds no event.
-        joined = join_calls(project_id, _name_models(project_id, answered))
-        receipt.joined += joined.repeated
-        drafts = [
-            replace(item, draft=joined.drafts[index])
-            for index, item in enumerate(drafts)
-            if index in joined.drafts
-        ]
-        _store(drafts, judge, key, keep_share)
-        traces = {place.trace_id for place in places}
-        responses = {place.response_id for place in places if place.response_id}
-        link_assessments(project_id, traces, responses)
-        _keep_evaluations(project_id, evaluations, receipt)
-        keep_agent_calls(project_id, [(span, named.node_of(span)) for span in agents])
-        ended_runs = {item.correlation_id for item in drafts if item.draft.trace_id in ended}
-        end_runs(project_id, ended_runs | ended)
-    return receipt
+        joined, repeated = join_calls(project_id, _name_models(project_id, answered))
+        request.receipt.joined += repeated
+        drafts = [drafts[index]._replace(draft=joined[index]) for index in sorted(joined)]
+        request.store(drafts)
+        link_assessments(project_id, places)
+        request.keep_evaluations()
+        keep_agent_calls(project_id, agents)
+        ended = (item.draft for item in drafts if item.draft.trace_id in agents.ended)
+        end_runs(project_id, agents.ended | {draft.correlation_id for draft in ended})
+    return request.receipt
 
 
-def _note_agents(
-    spans: Iterable[Span | UnreadItem], agents: list[Span], named: NamedAgents, ended: set[str]
-) -> Iterator[Span | UnreadItem]:
-    """Yield the spans; collect agent calls, and the traces whose root span is among them."""
-    for span in spans:
-        if isinstance(span, Span):
-            named.note(span)
-            if not span.parent_id:
-                ended.add(span.trace_id)
-            if is_agent_call(span) and 0 < span.started_ns <= span.ended_ns < LATEST_NS:
-                agents.append(span)
-        yield span
+def receive_logs(
+    project_id: int, records: Iterable[LogRecord | UnreadItem], key: ApiKey | None = None
+) -> Receipt:
+    """Store the events of log records, and keep verdicts for spans that have not arrived.
+
+    As `receive_spans`.
+    """
+    request = _Request(project_id, key)
+    drafts = request.draft(records, draft_log)
+    complete = [item for item in drafts if item.draft.slot != ANSWER]
+    answers = [item for item in drafts if item.draft.slot == ANSWER]
+    nodes = nodes_of_spans(project_id, (item.draft for item in answers))
+    answers = [item.of_agent(nodes.get(call_of(item.draft), "")) for item in answers]
+    request.load_schemas([*complete, *answers])
+    with transaction.atomic():
+        request.store(complete)
+        judged = [(item.draft, *request.make_event(item)) for item in answers]
+        kept = keep_verdicts(project_id, judged)
+        request.receipt.waiting += kept.waiting
+        request.receipt.joined += kept.corrected
+        request.receipt.ignored += kept.ignored
+        request.keep_evaluations()
+    return request.receipt
 
 
 def _name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
@@ -209,7 +295,7 @@ def _is_nameless(draft: Draft) -> bool:
 
 
 def _family(draft: Draft) -> tuple[str, str]:
-    return str(draft.fields.get("correlation_id")), draft.node
+    return draft.correlation_id, draft.node
 
 
 def _with_names(draft: Draft, known: SiblingModels) -> Draft:
@@ -222,92 +308,6 @@ def _with_names(draft: Draft, known: SiblingModels) -> Draft:
             own |= {"model": alike[0]["model"]}
             own |= {"provider": providers.pop()} if len(providers) == 1 else {}
     return replace(draft, fields={**own, **draft.fields})
-
-
-def receive_logs(
-    project_id: int, records: Iterable[LogRecord | UnreadItem], key: ApiKey | None = None
-) -> Receipt:
-    """Store the events of log records, and keep verdicts for spans that have not arrived.
-
-    As `receive_spans`.
-    """
-    receipt, evaluations = Receipt(), list[AnswerEvaluation]()
-    drafts = list(_draft_items(records, draft_log, receipt, evaluations))
-    keep_share = admit(key, max(len(drafts) + len(evaluations), 1)) if key else 1.0
-    complete = [item for item in drafts if item.draft.slot != ANSWER]
-    answers = [item for item in drafts if item.draft.slot == ANSWER]
-    nodes = nodes_of_spans(project_id, (item.draft for item in answers))
-    answers = [
-        replace(item, draft=replace(item.draft, agent_node=nodes.get(call_of(item.draft), "")))
-        for item in answers
-    ]
-    judge = _AnswerJudge(project_id, [*complete, *answers], receipt)
-    with transaction.atomic():
-        _store(complete, judge, key, keep_share)
-        judged = [(item.draft, *judge.make_event(item)) for item in answers]
-        kept = keep_verdicts(project_id, judged)
-        receipt.waiting += kept.waiting
-        receipt.joined += kept.corrected
-        receipt.ignored += kept.ignored
-        _keep_evaluations(project_id, evaluations, receipt)
-    return receipt
-
-
-def _keep_evaluations(
-    project_id: int, evaluations: Sequence[AnswerEvaluation], receipt: Receipt
-) -> None:
-    clear = [evaluation for evaluation in evaluations if evaluation.verdict]
-    receipt.unclear += len(evaluations) - len(clear)
-    statuses = record_evaluations(project_id, clear)
-    receipt.count(statuses)
-    receipt.ignored += len(clear) - len(statuses)
-
-
-@dataclass(frozen=True, slots=True)
-class _DraftedItem:
-    place: int
-    item: Span | LogRecord
-    draft: Draft
-
-    @property
-    def correlation_id(self) -> str:
-        return str(self.draft.fields.get("correlation_id", ""))
-
-    @property
-    def unplaced(self) -> Span | None:
-        """The span of a call without an attempt number."""
-        if self.draft.slot != CALL or isinstance(self.item, LogRecord):
-            return None
-        item, place = self.item, self.draft.place
-        attributes = item.attributes if OWN_ATTEMPT in item.attributes else item.resource
-        if count(attributes, OWN_ATTEMPT) is not None:
-            return None
-        return replace(item, started_ns=place.started_ns) if place else item
-
-
-def _draft_items(
-    items: Iterable[Item | UnreadItem],
-    draft: Callable[[Item], list[Draft]],
-    receipt: Receipt,
-    evaluations: list[AnswerEvaluation],
-) -> Iterator[_DraftedItem]:
-    """Yield the drafts of every item; collect evaluations, and count refused items."""
-    for place, item in enumerate(items):
-        receipt.items += 1
-        if isinstance(item, UnreadItem):
-            receipt.reject(place, item.reason, None)
-            continue
-        receipt.dropped_attributes += item.dropped + count_unknown(item.attributes)
-        try:
-            drafts, found_evaluations = draft(item), evaluations_of(item)
-        except NoEventError as error:
-            receipt.reject(place, str(error), item)
-            continue
-        evaluations += found_evaluations
-        receipt.ignored += not (drafts or found_evaluations)
-        receipt.not_understood += not (drafts or found_evaluations) and is_strange(item)
-        for drafted in drafts:
-            yield _DraftedItem(place, item, drafted)
 
 
 def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:
@@ -323,42 +323,3 @@ def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) ->
     text = json.dumps(details, ensure_ascii=False)[:SEEN_BYTES]
     source = short(item.resource, "service.name")
     return Refusal(ITEM, "", reason, text, len(text), place, source=source)
-
-
-class _AnswerJudge:
-    """Checks answers against the schemas of their nodes, within a time budget."""
-
-    def __init__(self, project_id: int, drafted: Sequence[_DraftedItem], receipt: Receipt) -> None:
-        self._verdicts = AnswerVerdicts(project_id, [item.draft for item in drafted])
-        self.project_id = project_id
-        self.receipt = receipt
-
-    def make_event(self, drafted: _DraftedItem) -> tuple[PostedEvent | None, SchemaVerdict | None]:
-        """Return the event of a draft; None if its fields are out of bounds."""
-        draft, verdict = self._verdicts.judge(drafted.draft)
-        try:
-            return make_event(draft, self.project_id, verdict), verdict
-        except ValidationError as error:
-            faults = describe_errors(error)
-            reason = ", ".join(f"{fault['path']}: {fault['message']}" for fault in faults)
-            self.receipt.reject(drafted.place, reason, drafted.item)
-            return None, verdict
-
-
-def _store(
-    drafts: Iterable[_DraftedItem], judge: _AnswerJudge, key: ApiKey | None, keep_share: float
-) -> None:
-    drafted = ((item, judge.make_event(item)[0]) for item in drafts)
-    events = ((item, event) for item, event in drafted if event is not None)
-    while chunk := list(islice(events, CHUNK)):
-        posted = [event for _, event in chunk]
-        judge.receipt.runs.update(event.correlation_id for event in posted)
-        unplaced = {event.event_id: span for item, event in chunk if (span := item.unplaced)}
-        nameless = {event.event_id for item, event in chunk if not item.draft.named_node}
-        recorded = record_calls(judge.project_id, posted, keep_share, unplaced, nameless)
-        created = [item.index for item in recorded if item.status is RecordStatus.CREATED]
-        judge.receipt.count([item.status for item in recorded])
-        judge.receipt.unchecked.update(count_unchecked(posted[index] for index in created))
-        judge.receipt.time_marks.update(item.time_mark for item in recorded if item.time_mark)
-        if key and keep_share < 1.0:
-            note_sampled_out(key, count_sampled_out(posted, keep_share))

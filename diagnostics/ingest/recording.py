@@ -1,7 +1,7 @@
 """The only writer of the event tables, for our own events and those of external agents."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from diagnostics import clock
 from diagnostics.ingest.answerers import watch_answerers
 from diagnostics.ingest.models import UnplacedCall
-from diagnostics.ingest.otlp.telemetry import Span, time_of
+from diagnostics.ingest.otlp.telemetry import CallPlace, time_of
 from diagnostics.ingest.quota_rules import is_kept
 from diagnostics.ingest.series_names import settle_names
 from diagnostics.redaction.event_rows import Row, make_row
@@ -40,7 +40,6 @@ class Recorded:
     """The outcome for the event at `index` of the batch."""
 
     index: int
-    event_id: UUID
     # Of its run, as stored: redacted.
     correlation_id: str
     status: RecordStatus
@@ -51,7 +50,7 @@ def record_calls(
     project_id: int,
     events: Sequence[PostedEvent],
     keep_share: float,
-    unplaced: Mapping[UUID, Span],
+    unplaced: Mapping[UUID, CallPlace],
     nameless: Collection[UUID] = (),
 ) -> list[Recorded]:
     """Store events as `record` does, and where the calls without an attempt number stand.
@@ -65,10 +64,14 @@ def record_calls(
     recorded = record(project_id, events, keep_share, unplaced=unplaced)
     created = [item for item in recorded if item.status is RecordStatus.CREATED]
     # A span sent twice in a request is one call.
-    calls = {item.event_id: item for item in reversed(created) if item.event_id in unplaced}
+    calls = {
+        identity: item
+        for item in reversed(created)
+        if (identity := events[item.index].event_id) in unplaced
+    }
     rows = []
     for identity, item in calls.items():
-        event, span = events[item.index], unplaced[identity]
+        event, place = events[item.index], unplaced[identity]
         rows.append(
             {
                 "project_id": project_id,
@@ -76,9 +79,9 @@ def record_calls(
                 "event_id": identity,
                 "occurred_at": event.occurred_at,
                 "received_at": received_at,
-                "started_at": time_of(span.started_ns) if span.started_ns else event.occurred_at,
-                "trace_id": span.trace_id,
-                "parent_id": span.parent_id,
+                "started_at": time_of(place.started_ns) if place.started_ns else event.occurred_at,
+                "trace_id": place.trace_id,
+                "parent_id": place.parent_id,
                 "cycle": event.cycle,
                 "is_end": False,
                 "names_node": identity not in nameless,
@@ -112,16 +115,17 @@ def record(
     diagnostics.ingest.span_runs derives it.
     """
     return [
-        replace(item, index=start + item.index) if start else item
+        recorded
         for start in range(0, len(events), MOST_EVENTS)
-        for item in _record_part(
-            project_id, events[start : start + MOST_EVENTS], keep_share, is_demo, unplaced
+        for recorded in _record_part(
+            project_id, start, events[start : start + MOST_EVENTS], keep_share, is_demo, unplaced
         )
     ]
 
 
 def _record_part(
     project_id: int,
+    start: int,
     events: Sequence[PostedEvent],
     keep_share: float,
     is_demo: bool,
@@ -147,14 +151,13 @@ def _record_part(
     params = {"project": project_id, "rows": to_json(rows).decode(), "is_demo": is_demo}
     # Each part of the statement has a fixed cost, even if it matches no rows.
     left_out = "" if any("payload" in row for row in rows) else FAILURES
-    ids = [event.event_id for event in events]
     runs = [str(row["correlation_id"]) for row in rows]
     recorded = [
-        Recorded(index, ids[index], runs[index], RecordStatus(status), mark and TimeMark(mark))
+        Recorded(start + index, runs[index], RecordStatus(status), mark and TimeMark(mark))
         for index, status, mark in execute("record_events", params, left_out)
     ]
     if not is_demo:
-        created = (item.index for item in recorded if item.status is RecordStatus.CREATED)
+        created = (item.index - start for item in recorded if item.status is RecordStatus.CREATED)
         watch_answerers(project_id, ((events[index], rows[index]) for index in created))
     return recorded
 

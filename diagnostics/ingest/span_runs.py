@@ -34,7 +34,8 @@ from diagnostics.ingest.models import AgentSpan, UnplacedCall
 from diagnostics.ingest.otlp.attributes import short
 from diagnostics.ingest.otlp.conventions import FRAMEWORK_CLASSES, read_call
 from diagnostics.ingest.otlp.drafts import DEFAULT_NODE, Draft
-from diagnostics.ingest.otlp.telemetry import Span, time_of
+from diagnostics.ingest.otlp.mapping import LATEST_NS
+from diagnostics.ingest.otlp.telemetry import Span, UnreadItem, time_of
 from diagnostics.ingest.recording import record
 from diagnostics.store.aggregation import fold
 from diagnostics.store.deadlines import try_each_project
@@ -160,22 +161,37 @@ def is_agent_call(span: Span) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedAgents:
-    """The agents that the spans of one request name, and which spans are below them.
+class RequestAgents:
+    """The calls of agents among the spans of one request, and which spans are below them.
 
     The conventions of OpenTelemetry and OpenInference name an agent on its own span, not on its
     calls: a call that names no node has that of the agent around it.
     """
 
+    calls: list[Span] = field(default_factory=list)
+    # The traces whose root span is among the spans.
+    ended: set[str] = field(default_factory=set)
     _parents: dict[AgentKey, str] = field(default_factory=dict)
     _nodes: dict[AgentKey, str] = field(default_factory=dict)
 
-    def note(self, span: Span) -> None:
+    def noting(self, spans: Iterable[Span | UnreadItem]) -> Iterator[Span | UnreadItem]:
+        """Yield the spans, and note each."""
+        for span in spans:
+            if isinstance(span, Span):
+                self._note(span)
+            yield span
+
+    def _note(self, span: Span) -> None:
         key = AgentKey(span.trace_id, span.span_id)
         self._parents[key] = span.parent_id
-        node = read_call(span.attributes, scope=span.scope).node if is_agent_call(span) else None
-        if node and node not in FRAMEWORK_CLASSES:
-            self._nodes[key] = node
+        if not span.parent_id:
+            self.ended.add(span.trace_id)
+        if is_agent_call(span):
+            node = read_call(span.attributes, scope=span.scope).node
+            if node and node not in FRAMEWORK_CLASSES:
+                self._nodes[key] = node
+            if 0 < span.started_ns <= span.ended_ns < LATEST_NS:
+                self.calls.append(span)
 
     def node_of(self, item: Span | Draft) -> str:
         """Return the node of the innermost named agent at or above a span; empty without one."""
@@ -192,7 +208,7 @@ class NamedAgents:
         return node
 
 
-def keep_agent_calls(project_id: int, agents: Iterable[tuple[Span, str]]) -> None:
+def keep_agent_calls(project_id: int, agents: RequestAgents) -> None:
     """Keep the spans of agents, each with its node, until the runs that they are in are over."""
     at = clock.now()
     rows = [
@@ -203,9 +219,9 @@ def keep_agent_calls(project_id: int, agents: Iterable[tuple[Span, str]]) -> Non
             received_at=at,
             started_at=time_of(span.started_ns),
             ended_at=time_of(span.ended_ns),
-            node=node,
+            node=agents.node_of(span),
         )
-        for span, node in agents
+        for span in agents.calls
     ]
     AgentSpan.objects.bulk_create(rows, ignore_conflicts=True)
 

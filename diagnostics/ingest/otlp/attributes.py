@@ -112,7 +112,6 @@ _NAMES = (
 OWN_TEXTS = tuple(_NAMES.split())
 OWN_NUMBERS = ("cycle", "attempt", "attempts")
 OWN_KIND = "failsoft.kind"
-OWN_ATTEMPT = "failsoft.attempt"
 OWN_VERDICT = "failsoft.verdict"
 OWN_ERRORS = "failsoft.validation_errors"
 OWN_KNOWN = frozenset(
@@ -126,12 +125,17 @@ BEFORE_SLUG = re.compile(r"^[^a-z]+")
 AttributeMap = Mapping[str, Any]
 
 
+def text_of(value: object) -> str | None:
+    """Return a non-blank text, cut to 200 characters; None for anything else."""
+    text = value.strip() if isinstance(value, str) else ""
+    return clean_text(text)[:MAX_SHORT] if text else None
+
+
 def short(attributes: AttributeMap, *keys: str) -> str | None:
-    """Return the first of these that is a non-blank text, cut to 200 characters."""
+    """Return the first of these that is a text."""
     for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, str) and value.strip():
-            return clean_text(value.strip())[:MAX_SHORT]
+        if (text := text_of(attributes.get(key))) is not None:
+            return text
     return None
 
 
@@ -158,37 +162,34 @@ def _is_ip(text: str) -> bool:
     return True
 
 
-def short_or_number(attributes: AttributeMap, *keys: str) -> str | None:
-    """Return the first of these that is a text or a whole number, as a text."""
-    for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)[:MAX_SHORT]
-        if (text := short(attributes, key)) is not None:
-            return text
+def text_or_number_of(value: object) -> str | None:
+    """Return a text or a whole number as a text."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value)[:MAX_SHORT] if is_number else text_of(value)
+
+
+def count_of(value: object) -> int | None:
+    """Return a number from 0; resources have theirs as text."""
+    if isinstance(value, str) and INTEGER.fullmatch(value):
+        value = int(value)
+    if isinstance(value, float) and isfinite(value):
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return min(value, MAX_INTEGER)
     return None
 
 
 def count(attributes: AttributeMap, *keys: str) -> int | None:
-    """Return the first of these that is a number from 0; resources have theirs as text."""
-    for key in keys:
-        value = attributes.get(key)
-        if isinstance(value, str) and INTEGER.fullmatch(value):
-            value = int(value)
-        if isinstance(value, float) and isfinite(value):
-            value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return min(value, MAX_INTEGER)
-    return None
+    """Return the first of these that is a number from 0."""
+    counts = (count_of(attributes.get(key)) for key in keys)
+    return next((number for number in counts if number is not None), None)
 
 
-def temperature(attributes: AttributeMap, *keys: str) -> float | None:
-    """Return the first of these that can be a temperature; Spring writes its values as text."""
-    for key in keys:
-        value = decoded(attributes.get(key))
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value) if 0 <= value <= 100 else None
-    return None
+def temperature_of(value: object) -> float | None:
+    """Return what can be a temperature; Spring writes its values as text."""
+    number = decoded(value)
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return float(number) if is_number and 0 <= number <= 100 else None
 
 
 def slug(text: str | None) -> str | None:

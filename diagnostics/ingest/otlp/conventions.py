@@ -27,12 +27,13 @@ from diagnostics.ingest.otlp.attributes import (
     AttributeMap,
     Convention,
     Key,
-    count,
+    count_of,
     decoded,
     short,
-    short_or_number,
     slug,
-    temperature,
+    temperature_of,
+    text_of,
+    text_or_number_of,
 )
 from diagnostics.ingest.otlp.telemetry import SpanEvent
 from failsoft.events import MAX_INTEGER
@@ -78,7 +79,7 @@ def is_model_call(attributes: AttributeMap, *, is_error: bool) -> bool:
 
 
 def names_model(attributes: AttributeMap) -> bool:
-    return _Facts(attributes).first(short, MODEL_KEYS) is not None
+    return _Facts(attributes).first(text_of, MODEL_KEYS) is not None
 
 
 def named_call(name: str, scope: str, attributes: AttributeMap) -> AttributeMap:
@@ -131,13 +132,11 @@ class _Facts:
             value = _child(value, name)
         return value
 
-    def first(
-        self, read: Callable[[AttributeMap, str], Read | None], keys: Iterable[Key]
-    ) -> Read | None:
+    def first(self, read: Callable[[Any], Read | None], keys: Iterable[Key]) -> Read | None:
         for key in keys:
             # Most keys are missing, and asking costs much of reading a span.
             value = self.at(key) if key.attribute in self.attributes else None
-            if value is not None and (known := read({"": value}, "")) is not None:
+            if value is not None and (known := read(value)) is not None:
                 return known
         return None
 
@@ -149,54 +148,54 @@ def _child(value: object, name: str) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) -> ModelCall:
-    def first(name: str, read: Callable[[AttributeMap, str], Read | None]) -> Read | None:
+    def first(name: str, read: Callable[[Any], Read | None]) -> Read | None:
         return facts.first(read, convention.keys.get(name, ()))
 
     def tokens(side: str) -> int | None:
-        counted, keys = first(f"{side}_tokens", count), convention.keys.get(f"{side}_beside", ())
+        counted, keys = first(f"{side}_tokens", count_of), convention.keys.get(f"{side}_beside", ())
         if counted is None:
             return None
-        return min(counted + sum(facts.first(count, [key]) or 0 for key in keys), MAX_INTEGER)
+        return min(counted + sum(facts.first(count_of, [key]) or 0 for key in keys), MAX_INTEGER)
 
     grammar = ANSWERS.get(convention.name)
     reply = grammar(facts.attributes, events) if grammar else _rows(convention, facts)
     answer = reply.answer
     requested, named = first("model", _name), first("named_model", _name)
     extra = {
-        "conversation_id": first("conversation_id", short),
-        "response_id": first("response_id", short) or reply.response_id,
+        "conversation_id": first("conversation_id", text_of),
+        "response_id": first("response_id", text_of) or reply.response_id,
     }
     return ModelCall(
-        node=slug(first("node", short)),
+        node=slug(first("node", text_of)),
         provider=first("provider", _name),
         model=requested or named,
         finish_reason=first("finish_reason", _reason) or reply.finish_reason,
-        output_mode=OUTPUT_MODES.get(first("output_mode", short) or ""),
-        max_output_tokens=first("max_output_tokens", count),
-        temperature=first("temperature", temperature),
+        output_mode=OUTPUT_MODES.get(first("output_mode", text_of) or ""),
+        max_output_tokens=first("max_output_tokens", count_of),
+        temperature=first("temperature", temperature_of),
         input_tokens=_either(tokens("input"), reply.input_tokens),
         output_tokens=_either(tokens("output"), reply.output_tokens),
-        reasoning_tokens=first("reasoning_tokens", count),
+        reasoning_tokens=first("reasoning_tokens", count_of),
         served_model=first("served_model", _name) or (named if requested else None),
-        system_fingerprint=first("system_fingerprint", short),
-        prompt_version=first("prompt_version", short_or_number),
+        system_fingerprint=first("system_fingerprint", text_of),
+        prompt_version=first("prompt_version", text_or_number_of),
         answer=answer,
         attributes={key: value for key, value in extra.items() if value is not None},
     )
 
 
-def _name(attributes: AttributeMap, key: str) -> str | None:
+def _name(value: object) -> str | None:
     """Return a name; MLflow writes all values as JSON, and others a word for none."""
-    name = (short(attributes, key) or "").strip('"')
+    name = (text_of(value) or "").strip('"')
     return None if name.lower() in NOBODY else name
 
 
-def _reason(attributes: AttributeMap, key: str) -> str | None:
+def _reason(value: object) -> str | None:
     """Return the first of the reasons: one, a list, its JSON, or a text with commas."""
-    reasons = decoded(attributes[key])
+    reasons = decoded(value)
     if isinstance(reasons, list):
-        return short({key: reasons[0]}, key) if reasons else None
-    text = reasons if isinstance(reasons, str) else short(attributes, key)
+        return text_of(reasons[0]) if reasons else None
+    text = reasons if isinstance(reasons, str) else text_of(value)
     return (text or "").partition(",")[0].strip() or None
 
 
@@ -207,7 +206,7 @@ def _either(value: int | None, replied: int | None) -> int | None:
 def _rows(convention: Convention, facts: _Facts) -> ProviderReply:
     keys = convention.keys
     text = facts.first(_text, keys.get("text", ()))
-    calls = facts.first(_calls, keys.get("calls", ())) or ()
+    calls = facts.first(lambda value: calls_of(value) or None, keys.get("calls", ())) or ()
     if text is not None or calls:
         return ProviderReply(Answer(None if calls and not text else text, calls))
     envelope = next((value for key in keys.get("reply", ()) if (value := facts.at(key))), None)
@@ -217,13 +216,8 @@ def _rows(convention: Convention, facts: _Facts) -> ProviderReply:
     return read_reply(envelope) or ProviderReply(NO_ANSWER)
 
 
-def _text(attributes: AttributeMap, key: str) -> str | None:
-    value = attributes[key]
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _calls(attributes: AttributeMap, key: str) -> Any:  # noqa: ANN401 - as `calls_of`
-    return calls_of(attributes[key]) or None
 
 
 def _genai(attributes: AttributeMap, events: Iterable[SpanEvent]) -> ProviderReply:

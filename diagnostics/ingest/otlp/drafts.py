@@ -9,7 +9,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from diagnostics.ingest.otlp.answers import REFUSAL, Answer, ModelCall
@@ -21,6 +21,7 @@ from diagnostics.ingest.otlp.request_schemas import (
     offers_tools,
     tools_of,
 )
+from diagnostics.ingest.otlp.telemetry import CallPlace
 from diagnostics.ingest.schemas import SchemaVerdict
 from failsoft.events import (
     REQUIRED_FIELDS,
@@ -42,22 +43,6 @@ ENDS, ENDLESS = (tuple(OPERATIONS[name]) for name in ("ends", "endless"))
 CLOSED = OPERATIONS["closed"]
 
 
-class CallPlace(NamedTuple):
-    """Where and when a call was made, and which instrumentation reported it."""
-
-    trace_id: str
-    span_id: str
-    parent_id: str
-    started_ns: int
-    ended_ns: int
-    scope: str
-    response_id: str | None = None
-    # Service, model and kind of error of a failed call whose response is not named.
-    failure: str | None = None
-    # Whether nothing of an answer is reported but an error.
-    has_failed: bool = False
-
-
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An event before its answer was checked."""
@@ -72,6 +57,8 @@ class Draft:
     is_error: bool = False
     # Where the call stands in its trace; None for a draft beside a call.
     place: CallPlace | None = None
+    # Whether the agent says which attempt it was.
+    is_numbered: bool = True
     # Schemas in the request: of its tools by name (`tools_of`), and of the answer.
     tools: Mapping[str | None, Any] = field(default_factory=dict, repr=False)
     answer_schema: Any = field(default=None, repr=False)
@@ -82,6 +69,15 @@ class Draft:
     stored_id: UUID | None = None
     # The node of the agent around it, for a call none of whose spans names one.
     agent_node: str = ""
+
+    @property
+    def unplaced(self) -> CallPlace | None:
+        """The place of a call without an attempt number."""
+        return None if self.is_numbered else self.place
+
+    @property
+    def correlation_id(self) -> str:
+        return str(self.fields.get("correlation_id", ""))
 
     @property
     def node(self) -> str:

@@ -31,8 +31,8 @@ from diagnostics.ingest.otlp.conventions import (
     names_model,
     read_call,
 )
-from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, CallPlace, Draft, expectations_of
-from diagnostics.ingest.otlp.telemetry import LogRecord, Span, time_of
+from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft, expectations_of
+from diagnostics.ingest.otlp.telemetry import CallPlace, LogRecord, Span, time_of
 from failsoft.events import MAX_INTEGER, EventKind
 from failsoft.parsing.makers import FinishClass, ending_of
 
@@ -77,29 +77,27 @@ def draft_span(span: Span) -> list[Draft]:
     milliseconds = min((span.ended_ns - span.started_ns) // 1_000_000, MAX_INTEGER)
     fields["latency_ms"] = milliseconds if 0 < span.started_ns < span.ended_ns else None
     fields["attributes"]["span_id"] = span.span_id
+    beside = [_draft_beside(span.trace_id, span.span_id, kind, fields)] if kind in BESIDE else []
+    if beside and not is_call:
+        return beside
     place = CallPlace(
         *(span.trace_id, span.span_id, span.parent_id, span.started_ns, span.ended_ns, span.scope),
         call.attributes.get("response_id"),
     )
-    drafts = []
-    if is_call or kind not in BESIDE:
-        drafts.append(
-            Draft(
-                span.trace_id,
-                span.span_id,
-                CALL,
-                None if kind in BESIDE else kind,
-                fields,
-                known_answer(call),
-                read_error(attributes, span.events, span.status_message).named_by(call),
-                is_error,
-                place,
-                **expectations_of(call, attributes),
-            )
-        )
-    if kind in BESIDE:
-        drafts.append(_draft_beside(span.trace_id, span.span_id, kind, fields))
-    return drafts
+    draft = Draft(
+        span.trace_id,
+        span.span_id,
+        CALL,
+        None if beside else kind,
+        fields,
+        known_answer(call),
+        read_error(attributes, span.events, span.status_message).named_by(call),
+        is_error,
+        place,
+        is_numbered="attempt" in fields,
+        **expectations_of(call, attributes),
+    )
+    return [draft, *beside]
 
 
 def _reported_kind(attributes: AttributeMap) -> EventKind | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from failsoft.identifiers import EPOCH
 
@@ -86,7 +86,20 @@ class LogRecord:
     scope: str = ""
 
 
-Item: TypeAlias = Span | LogRecord
+class CallPlace(NamedTuple):
+    """Where and when a call was made, and which instrumentation reported it."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    started_ns: int
+    ended_ns: int
+    scope: str
+    response_id: str | None = None
+    # Service, model and kind of error of a failed call whose response is not named.
+    failure: str | None = None
+    # Whether nothing of an answer is reported but an error.
+    has_failed: bool = False
 
 
 @dataclass(slots=True)
