@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.db.models import (
+    CASCADE,
+    DO_NOTHING,
     SET_NULL,
     CheckConstraint,
     ForeignKey,
@@ -33,6 +35,26 @@ class NamedRow(Model):
 
     def __str__(self) -> str:
         return self.named.format(self)
+
+
+class ProjectRow(NamedRow):
+    """A row of a project, deleted with it; its indexes begin with the project."""
+
+    project = ForeignKey("diagnostics.Project", CASCADE, related_name="+", db_index=False)
+
+    class Meta:
+        abstract = True
+
+
+class PurgedRow(NamedRow):
+    """One of many rows of a project: the database does not look for the project with each."""
+
+    project = ForeignKey(
+        "diagnostics.Project", DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+
+    class Meta:
+        abstract = True
 
 
 def index(name: str, columns: str, condition: Q | None = None) -> Index:

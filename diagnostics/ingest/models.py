@@ -8,7 +8,7 @@ from django.db.models import Q, Sum
 from django.db.models.functions import Now
 
 from diagnostics.accounts.models import ApiKey, Project
-from diagnostics.constraints import NamedRow, index, known, unique
+from diagnostics.constraints import NamedRow, ProjectRow, index, known, unique
 from diagnostics.ingest.deploy_items import DeployKind, ObservedKind
 from diagnostics.redaction.fields import RedactedTextField
 
@@ -39,41 +39,42 @@ class AgentSchema(NamedRow):
         ]
 
 
-class SpanVerdict(NamedRow):
+class SpanRow(ProjectRow):
+    """What is known of a span, for a day at most."""
+
+    named = "{0.trace_id}/{0.span_id}"
+    trace_id = models.CharField(max_length=32)
+    span_id = models.CharField(max_length=16)
+    received_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+        constraints = [
+            # Read with every batch of spans, and by the settling of a run.
+            unique("%(app_label)s_%(class)s_once", "project trace_id span_id")
+        ]
+        indexes = [
+            # Read by the deleting of what is old.
+            index("%(app_label)s_%(class)s_age", "received_at")
+        ]
+
+
+class SpanVerdict(SpanRow):
     """A call's answer from a log record that arrived before the span of the call.
 
     `content` is the redacted event as far as it is known, without the text of the answer. A row
     lives for minutes: its span takes it, or it becomes an event of its own.
     """
 
-    named = "{0.trace_id}/{0.span_id}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
-    trace_id = models.CharField(max_length=32)
-    span_id = models.CharField(max_length=16)
-    received_at = models.DateTimeField()
     content = models.JSONField()
 
-    class Meta:
-        constraints = [
-            # Read with every batch of spans.
-            unique("diagnostics_spanverdict_once", "project trace_id span_id")
-        ]
-        indexes = [
-            # Read by the settling of verdicts without a span.
-            index("diagnostics_spanverdict_age", "received_at")
-        ]
 
-
-class SpanCall(NamedRow):
+class SpanCall(SpanRow):
     """A span of the last day that reported a model call, and its event.
 
     Texts of the sender are stored as keys, for comparison only.
     """
 
-    named = "{0.trace_id}/{0.span_id}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
-    trace_id = models.CharField(max_length=32)
-    span_id = models.CharField(max_length=16)
     # Empty for the root of a trace.
     parent_id = models.CharField(max_length=16)
     # Keys of the instrumentation, and of the id of the provider's response.
@@ -86,29 +87,22 @@ class SpanCall(NamedRow):
     weight = models.PositiveSmallIntegerField()
     # Its event includes the report of another span or a log record.
     is_joined = models.BooleanField()
-    received_at = models.DateTimeField()
 
-    class Meta:
-        constraints = [
-            # Read with every batch of spans.
-            unique("diagnostics_spancall_once", "project trace_id span_id")
-        ]
+    class Meta(SpanRow.Meta):
         indexes = [
+            *SpanRow.Meta.indexes,
             # Read with every batch of spans.
             index("diagnostics_spancall_response", "project response", Q(response__isnull=False)),
-            # Read by the deleting of what is older than a day.
-            index("diagnostics_spancall_age", "received_at"),
         ]
 
 
-class UnplacedCall(NamedRow):
+class UnplacedCall(ProjectRow):
     """An event of a span without an attempt number, or the end of run derived from it.
 
     A row is kept for a day, in which a late span can still change the run.
     """
 
     named = "{0.correlation_id} {0.event_id}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     correlation_id = models.TextField()
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
@@ -136,28 +130,13 @@ class UnplacedCall(NamedRow):
         ]
 
 
-class AgentSpan(NamedRow):
+class AgentSpan(SpanRow):
     """A call of an agent, within which attempts are counted. A row is kept for a day."""
 
-    named = "{0.trace_id} {0.span_id}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
-    trace_id = models.CharField(max_length=32)
-    span_id = models.CharField(max_length=16)
-    received_at = models.DateTimeField()
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField()
     # Of the calls within it that name none; empty if no agent is named.
     node = models.CharField(max_length=63, blank=True, default="", db_default="")
-
-    class Meta:
-        constraints = [
-            # Read by the settling of a run.
-            unique("diagnostics_agentspan_once", "project trace_id span_id")
-        ]
-        indexes = [
-            # Read by the purge.
-            index("diagnostics_agentspan_age", "received_at")
-        ]
 
 
 class Deploy(NamedRow):
@@ -220,11 +199,10 @@ def observed_changes(project_id: int, since: datetime, until: datetime) -> model
     return deploys_of(project_id, since, until).filter(kind__in=ObservedKind)
 
 
-class Answerer(NamedRow):
+class Answerer(ProjectRow):
     """A served model, upstream or fingerprint of a model, and when it was last seen."""
 
     named = "{0.model}: {0.value}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     # md5 of environment, provider, model and kind: texts may be too long for an index.
     slot = models.UUIDField()
     environment = models.TextField(null=True)
@@ -255,7 +233,7 @@ class NameKind(StrEnum):
     MODEL = "model"
 
 
-class SeriesName(NamedRow):
+class SeriesName(ProjectRow):
     """The name of a provider or model in a project's series, by what its spellings share.
 
     The key is that of `diagnostics.ingest.series_names`, or a name itself that series had before
@@ -263,7 +241,6 @@ class SeriesName(NamedRow):
     """
 
     named = "{0.key}: {0.name}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     kind = models.CharField(max_length=8, choices=[(kind.value, kind.value) for kind in NameKind])
     key = models.TextField()
     name = models.TextField()
@@ -276,11 +253,10 @@ class SeriesName(NamedRow):
         ]
 
 
-class KeyMinute(NamedRow):
+class KeyMinute(ProjectRow):
     """Items of one key and source in one minute; the sum over all slots counts."""
 
     named = "{0.api_key_id} {0.minute:%H:%M}"
-    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     api_key = models.ForeignKey(ApiKey, models.CASCADE, related_name="+", db_index=False)
     source = models.CharField(max_length=200, blank=True, default="")
     minute = models.DateTimeField()

@@ -6,7 +6,6 @@ nothing, and a reader finds every event exactly once, in a delta or in the rollu
 Projects take turns, a batch each: many rows of one, or rows that fail, delay no other.
 """
 
-from collections.abc import Callable
 from functools import partial
 from time import monotonic
 
@@ -27,6 +26,22 @@ WIDER = {
     "hour_by_version": "series_id, version_id",
     "day_by_version": "series_id, version_id",
 }
+# By table of deltas: the statement that folds some of its rows.
+FOLDS = {
+    DELTAS: fill(
+        "fold_deltas",
+        delta=DELTAS,
+        wider=",\n".join(
+            fill("fold_wider", rollup=rollup, unit=rollup.partition("_")[0], keys=keys)
+            for rollup, keys in WIDER.items()
+        ),
+    ),
+    GROUP_DELTAS: fill(
+        "fold_groups",
+        delta=GROUP_DELTAS,
+        wider=",\n".join(fill("fold_groups_wider", unit=unit) for unit in ("hour", "day")),
+    ),
+}
 BATCH, BATCH_SECONDS = 2_000, 60.0
 # A task stays short: the rest waits for the next beat, five seconds later.
 LONGEST_SECONDS = 20.0
@@ -40,42 +55,26 @@ def fold(seconds: float = LONGEST_SECONDS) -> int:
     return folded
 
 
-def fold_project(project_id: int) -> int:
-    folded = 0
-    for fold_batch in FOLDS.values():
-        while count := fold_batch(project_id):
-            folded += count
-    return folded
+def fold_project(project_id: int) -> None:
+    for table in FOLDS:
+        while fold_batch(table, project_id):
+            pass
 
 
 @transaction.atomic
-def fold_deltas(project_id: int) -> int:
-    """Fold one batch of counts into minutes, hours, days, versions and totals."""
-    ids = _lock(DELTAS, project_id)
-    if not ids:
+def fold_batch(table: str, project_id: int) -> int:
+    """Fold the oldest rows of a project that no other folder has locked; return how many."""
+    sql = f"SELECT id FROM {table} WHERE project_id = %s ORDER BY id LIMIT %s"  # noqa: S608 - ours
+    rows = fetch(f"{sql} FOR UPDATE SKIP LOCKED", [project_id, BATCH])
+    if not rows:
         return 0
-    oldest = clock.now() - MINUTES_KEPT
-    _add_keys(DELTAS, ids)
-    wider = (
-        fill("fold_wider", rollup=rollup, unit=rollup.partition("_")[0], keys=keys)
-        for rollup, keys in WIDER.items()
-    )
-    text = fill("fold_deltas", delta=DELTAS, wider=",\n".join(wider))
-    ((folded,),) = fetch(text, {"ids": ids, "minutes_since": oldest})
+    ids = [identifier for (identifier,) in rows]
+    for kept, fields in (("diagnostics_series", SERIES), ("diagnostics_version", VERSION)):
+        text = fill("add_keys", delta=table, table=kept, fields=", ".join(fields))
+        change(text, {"ids": ids})
+    parameters = {"ids": ids, "minutes_since": clock.now() - MINUTES_KEPT}
+    ((folded,),) = fetch(FOLDS[table], parameters)
     return int(folded)
-
-
-@transaction.atomic
-def fold_groups(project_id: int) -> int:
-    ids = _lock(GROUP_DELTAS, project_id)
-    if not ids:
-        return 0
-    _add_keys(GROUP_DELTAS, ids)
-    ((folded,),) = fetch(fill("fold_groups", delta=GROUP_DELTAS), {"ids": ids})
-    return int(folded)
-
-
-FOLDS: dict[str, Callable[[int], int]] = {DELTAS: fold_deltas, GROUP_DELTAS: fold_groups}
 
 
 def waiting() -> int:
@@ -92,21 +91,10 @@ def _fold_in_turn(table: str, seconds: float) -> int:
         for project_id in projects:
             if monotonic() >= end:
                 return folded
-            count = try_work(table, project_id, partial(FOLDS[table], project_id), BATCH_SECONDS)
+            count = try_work(
+                table, project_id, partial(fold_batch, table, project_id), BATCH_SECONDS
+            )
             folded += count
             if not count:
                 over.add(project_id)
     return folded
-
-
-def _lock(table: str, project_id: int) -> list[int]:
-    """Lock the oldest rows of a project that no other folder has locked."""
-    mine_sql = f"SELECT id FROM {table} WHERE project_id = %s"  # noqa: S608 - our own name
-    sql = f"{mine_sql} ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED"
-    return [identifier for (identifier,) in fetch(sql, [project_id, BATCH])]
-
-
-def _add_keys(table: str, ids: list[int]) -> None:
-    for kept, fields in (("diagnostics_series", SERIES), ("diagnostics_version", VERSION)):
-        text = fill("add_keys", delta=table, table=kept, fields=", ".join(fields))
-        change(text, {"ids": ids})

@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from diagnostics.constraints import NamedRow, index, unique
+from diagnostics.constraints import NamedRow, ProjectRow, PurgedRow, index, unique
 from diagnostics.store.windows import LATE, WIDTHS, Grain, TimeMark, floor
 from failsoft.events import EventKind, event_name
 
@@ -145,14 +145,11 @@ class EventPayload(NamedRow):
         db_table = "diagnostics_event_payload"
 
 
-class EventIdentity(NamedRow):
+class EventIdentity(ProjectRow):
     """Distinguishes a duplicate from a conflict when an event id is repeated."""
 
     named = "{0.event_id}"
     pk = models.CompositePrimaryKey("project", "event_id")
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
     event_id = models.UUIDField()
     occurred_at = models.DateTimeField()
     content_hash = models.BinaryField(max_length=32)
@@ -166,13 +163,10 @@ class EventIdentity(NamedRow):
         ]
 
 
-class Series(NamedRow):
+class Series(ProjectRow):
     """The unit of every rate: (environment, node, provider, model) of a project."""
 
     named = "{0.provider}/{0.model} {0.node}"
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
     # md5 of the JSON array of the four: texts may be too long for an index.
     key = models.UUIDField()
     environment = models.TextField(null=True, blank=True)
@@ -189,13 +183,10 @@ class Series(NamedRow):
         ]
 
 
-class Version(NamedRow):
+class Version(ProjectRow):
     """A combination of prompt version, schema, source, release, answerer, region, credential."""
 
     named = "{0.source} {0.release} {0.prompt_version}"
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
     # md5 of the JSON array of the eight.
     key = models.UUIDField()
     prompt_version = models.TextField(null=True, blank=True)
@@ -215,17 +206,10 @@ class Version(NamedRow):
         ]
 
 
-class Outcome(NamedRow):
+class Outcome(PurgedRow):
     """The runs of one minute of one series, as counted by their source."""
 
     named = "{0.source} {0.minute:%Y-%m-%d %H:%M} #{0.sequence}"
-    project = models.ForeignKey(
-        "diagnostics.Project",
-        models.DO_NOTHING,
-        related_name="+",
-        db_constraint=False,
-        db_index=False,
-    )
     source = models.TextField()
     minute = models.DateTimeField()
     sequence = models.IntegerField()

@@ -4,7 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Case, Q, Value, When
 
-from diagnostics.constraints import NamedRow, index, known, unique
+from diagnostics.constraints import ProjectRow, PurgedRow, index, known, unique
 
 
 class RunOutcome(models.TextChoices):
@@ -18,7 +18,7 @@ class RunOutcome(models.TextChoices):
     OPEN = "open"
 
 
-class AgentRun(NamedRow):
+class AgentRun(PurgedRow):
     """Everything an agent did for one correlation id, aggregated from its events.
 
     It is written by the same statement as the events (record_events.sql), and rebuilt from them
@@ -29,13 +29,6 @@ class AgentRun(NamedRow):
     Outcome = RunOutcome
 
     pk = models.CompositePrimaryKey("project", "correlation_id")
-    project = models.ForeignKey(
-        "diagnostics.Project",
-        models.DO_NOTHING,
-        related_name="+",
-        db_constraint=False,
-        db_index=False,
-    )
     # Compared byte by byte, so that the key also serves prefix searches.
     correlation_id = models.TextField(db_collation="C")
     began_at = models.DateTimeField()
@@ -102,16 +95,13 @@ class AssessedAs(models.TextChoices):
     BAD = "bad"
 
 
-class Assessment(NamedRow):
+class Assessment(ProjectRow):
     """A later rating of a run's answer by a user or evaluator; the latest of each judge.
 
     Joined to its run on read, since the run may arrive later.
     """
 
     named = "{0.correlation_id}: {0.verdict} by {0.source}"
-    project = models.ForeignKey(
-        "diagnostics.Project", models.CASCADE, related_name="+", db_index=False
-    )
     # Empty until its response is known.
     correlation_id = models.TextField(db_collation="C")
     source = models.TextField()

@@ -15,13 +15,10 @@ deciding AS (
     ORDER BY correlation_id, model IS NOT NULL DESC, occurred_at DESC, event_id DESC
 )
 INSERT INTO diagnostics_agentrun (
-    project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first, recovered,
-    degraded, input_tokens, output_tokens, nodes, called_models, kinds, decided_at,
-    decided_by, <<run_names>>
+    project_id, correlation_id, <<run_columns>>, decided_at, decided_by, <<run_names>>
 )
 SELECT
-    %(project)s, summed.correlation_id, began_at, ended_at, calls, attempts, ok_first,
-    recovered, degraded, input_tokens, output_tokens, nodes, called_models, kinds,
+    %(project)s, summed.correlation_id, <<summed_columns>>,
     deciding.occurred_at, deciding.event_id, <<deciding_names>>
 FROM summed JOIN deciding USING (correlation_id)
 ON CONFLICT DO NOTHING

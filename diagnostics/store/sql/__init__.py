@@ -40,6 +40,20 @@ TEXTS = {
 # The bound of an integer column, so that no count can make the fold fail.
 MOST = 2_147_483_647
 FAILURES = "<<failures>>"
+# The columns of an event that are stored as they are.
+EVENT_COLUMNS = (
+    *("event_id", "occurred_at", "kind", "correlation_id", "cycle", "attempt", "attempts"),
+    *(*SERIES, *VERSION, "parse_error_type", "reason", "status"),
+    *("finish_reason", "output_mode", "latency_ms", "input_tokens", "output_tokens", "time_mark"),
+    *("call_error_type", "is_simplified", "upstream", "system_fingerprint"),
+    *("reasoning_tokens", "unchecked", "is_altered"),
+)
+# The counts of a run, and all that is summed over its events.
+RUN_COUNTS = (
+    *("calls", "ok_first", "recovered", "unchecked", "degraded", "cancelled"),
+    *("input_tokens", "output_tokens"),
+)
+RUN_COLUMNS = ("began_at", "ended_at", "attempts", *RUN_COUNTS, "nodes", "called_models", "kinds")
 # The columns that a run takes from its deciding event, and the limits of its lists of names.
 RUN_NAMES = ("provider", "model", "environment", "source", "release", "prompt_version", "schema")
 MOST_NAMES = 8
@@ -115,12 +129,19 @@ MARKS: Mapping[str, str] = {
     FAILURES: TEXTS["record_failures"],
     "<<runs>>": TEXTS["record_runs"],
     "<<call_columns>>": TEXTS["call_columns"],
+    "<<newest_events>>": TEXTS["newest_events"],
     "<<run_sums>>": TEXTS["run_sums"],
     "<<taken>>": TEXTS["taken"],
     "<<series>>": ", ".join(SERIES),
     "<<series_of_delta>>": ", ".join(f"delta.{name}" for name in SERIES),
     "<<version>>": ", ".join(VERSION),
     "<<version_of_delta>>": ", ".join(f"delta.{name}" for name in VERSION),
+    "<<event_columns>>": ", ".join(EVENT_COLUMNS),
+    "<<run_columns>>": ", ".join(RUN_COLUMNS),
+    "<<summed_columns>>": ", ".join(f"summed.{name}" for name in RUN_COLUMNS),
+    "<<added_run_counts>>": ", ".join(
+        f"{name} = kept.{name} + excluded.{name}" for name in RUN_COUNTS
+    ),
     "<<most_names>>": str(MOST_NAMES),
     "<<most_kinds>>": str(MOST_KINDS),
     "<<run_names>>": ", ".join(RUN_NAMES),
@@ -181,12 +202,8 @@ ONCE = 0
 NAMED = re.compile(r"%\((\w+)\)s|%%")
 
 
-class _Prepared:
-    """The connections that were set to keep their plans."""
-
-    connections: WeakSet[Connection[Any]] = WeakSet()
-
-
+# The connections that were set to keep their plans.
+_PREPARED = WeakSet[Connection[Any]]()
 _OWN: WeakKeyDictionary[Connection[Any], bool] = WeakKeyDictionary()
 
 
@@ -220,12 +237,12 @@ def execute_prepared(text: str, params: Mapping[str, Any]) -> list[tuple[Any, ..
     # parses a long text every time.
     with connection.wrap_database_errors, RawCursor(server) as cursor:
         is_prepared = is_own(server)
-        if is_prepared and server not in _Prepared.connections:
+        if is_prepared and server not in _PREPARED:
             cursor.execute(GENERIC)
             # Django turns preparing off; its own cursors never prepare.
             server.prepare_threshold = ONCE
             # A rollback undoes the setting.
-            on_commit(partial(_Prepared.connections.add, server))
+            on_commit(partial(_PREPARED.add, server))
         cursor.execute(numbered, [params[name] for name in names], prepare=is_prepared)
         return list(cursor.fetchall()) if cursor.description else []
 

@@ -91,30 +91,7 @@ told AS (
     JOIN found USING (project_id, fingerprint)
     WHERE grouped.is_new OR found.is_regression OR found.is_awake
 ),
-hours AS (
-    INSERT INTO diagnostics_group_hour AS kept
-        (project_id, bucket, group_id, series_id, version_id, seen)
-    SELECT
-        taken.project_id, taken.bucket, grouped.id, series_id, version_id,
-        least(sum(taken.seen), 2147483647)
-    FROM taken JOIN grouped USING (project_id, fingerprint)
-    GROUP BY 1, 2, 3, 4, 5
-    ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (project_id, bucket, group_id, series_id, version_id) DO UPDATE
-        SET seen = least(kept.seen::bigint + excluded.seen, 2147483647)
-),
-days AS (
-    INSERT INTO diagnostics_group_day AS kept
-        (project_id, bucket, group_id, series_id, version_id, seen)
-    SELECT
-        taken.project_id, date_trunc('day', taken.bucket, 'UTC'), grouped.id, series_id,
-        version_id, least(sum(taken.seen), 2147483647)
-    FROM taken JOIN grouped USING (project_id, fingerprint)
-    GROUP BY 1, 2, 3, 4, 5
-    ORDER BY 1, 2, 3, 4, 5
-    ON CONFLICT (project_id, bucket, group_id, series_id, version_id) DO UPDATE
-        SET seen = least(kept.seen::bigint + excluded.seen, 2147483647)
-),
+<<wider>>,
 gone AS (
     DELETE FROM diagnostics_group_delta AS delta
     USING taken

@@ -20,16 +20,8 @@ deciding AS (
 ),
 made AS (
     UPDATE diagnostics_agentrun AS kept
-    SET (
-        began_at, ended_at, calls, attempts, ok_first, recovered, unchecked, degraded,
-        cancelled, input_tokens, output_tokens, nodes, called_models, kinds, decided_at, decided_by, <<run_names>>
-    ) = ROW (
-        summed.began_at, summed.ended_at, summed.calls, summed.attempts, summed.ok_first,
-        summed.recovered, summed.unchecked, summed.degraded, summed.cancelled,
-        summed.input_tokens, summed.output_tokens,
-        summed.nodes, summed.called_models, summed.kinds, deciding.claimed_at, deciding.event_id,
-        <<deciding_names>>
-    )
+    SET (<<run_columns>>, decided_at, decided_by, <<run_names>>)
+        = ROW (<<summed_columns>>, deciding.claimed_at, deciding.event_id, <<deciding_names>>)
     FROM summed JOIN deciding USING (id)
     WHERE kept.project_id = %(project)s AND kept.correlation_id = summed.id
 )

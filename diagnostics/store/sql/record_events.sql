@@ -60,22 +60,10 @@ claimed AS (
 ),
 stored AS (
     INSERT INTO diagnostics_event (
-        project_id, event_id, occurred_at, received_at, node, kind, correlation_id,
-        cycle, attempt, attempts, provider, model, environment, source, release, schema,
-        schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
-        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served,
-        region, credential, upstream, system_fingerprint, reasoning_tokens, unchecked,
-        is_altered, claimed_at
+        project_id, received_at, claimed_at, <<event_columns>>
     )
     SELECT
-        %(project)s, event_id, occurred_at, now, node, kind, correlation_id,
-        cycle, attempt, attempts, provider, model, environment, source, release, schema,
-        schema_version, prompt_version, parse_error_type, reason, status, finish_reason,
-        output_mode, latency_ms, input_tokens, output_tokens, time_mark, call_error_type,
-        is_simplified, served,
-        region, credential, upstream, system_fingerprint, reasoning_tokens, unchecked,
-        is_altered, nullif(claimed_at, occurred_at)
+        %(project)s, now, nullif(claimed_at, occurred_at), <<event_columns>>
     FROM speaking JOIN claimed USING (event_id)
     WHERE claimed.is_new
     -- An identity is forgotten after 8 days, the event is not.

@@ -16,29 +16,19 @@ summed AS (
 ),
 ran AS (
     INSERT INTO diagnostics_agentrun AS kept (
-        project_id, correlation_id, began_at, ended_at, calls, attempts, ok_first,
-        recovered, unchecked, degraded, cancelled, input_tokens, output_tokens, nodes, called_models,
-        kinds, settles_at, decided_at, decided_by, <<run_names>>
+        project_id, correlation_id, <<run_columns>>, settles_at, decided_at, decided_by,
+        <<run_names>>
     )
     SELECT
-        %(project)s, summed.correlation_id, began_at, ended_at, calls, summed.attempts,
-        ok_first, recovered, summed.unchecked, degraded, cancelled, summed.input_tokens,
-        summed.output_tokens, nodes,
-        called_models, kinds, settles_at, claimed_at, event_id, <<run_names>>
+        %(project)s, summed.correlation_id, <<summed_columns>>, settles_at, claimed_at, event_id,
+        <<run_names>>
     FROM summed JOIN speaking USING (rank)
     ORDER BY summed.correlation_id COLLATE "C"
     ON CONFLICT (project_id, correlation_id) DO UPDATE SET
         began_at = least(kept.began_at, excluded.began_at),
         ended_at = greatest(kept.ended_at, excluded.ended_at),
-        calls = kept.calls + excluded.calls,
         attempts = greatest(kept.attempts, excluded.attempts),
-        ok_first = kept.ok_first + excluded.ok_first,
-        recovered = kept.recovered + excluded.recovered,
-        unchecked = kept.unchecked + excluded.unchecked,
-        degraded = kept.degraded + excluded.degraded,
-        cancelled = kept.cancelled + excluded.cancelled,
-        input_tokens = kept.input_tokens + excluded.input_tokens,
-        output_tokens = kept.output_tokens + excluded.output_tokens,
+        <<added_run_counts>>,
         nodes = <<joined_nodes>>,
         called_models = <<joined_called_models>>,
         kinds = <<joined_kinds>>,

@@ -6,13 +6,7 @@ FROM (
         PARTITION BY newest.correlation_id, newest.cycle, newest.node, newest.attempt
         ORDER BY newest.occurred_at, newest.event_id
     ) AS kind_before
-    FROM (
-        SELECT event.*
-        FROM diagnostics_event AS event
-        WHERE event.project_id = %(project)s AND event.occurred_at >= %(since)s
-        ORDER BY event.occurred_at DESC, event.event_id DESC
-        LIMIT 5000
-    ) AS newest
+    FROM (<<newest_events>>) AS newest
     WHERE newest.attempt IS NOT NULL
 ) AS numbered
 WHERE numbered.kind_before = 'parse_invalid'

@@ -1,13 +1,7 @@
 -- Of which fields the newest 5,000 events of a day have nearly as many values as calls: the name,
 -- the values and the calls. Parameters: project, since.
 SELECT field.name, count(DISTINCT field.value), count(*)
-FROM (
-    SELECT event.*
-    FROM diagnostics_event AS event
-    WHERE event.project_id = %(project)s AND event.occurred_at >= %(since)s
-    ORDER BY event.occurred_at DESC, event.event_id DESC
-    LIMIT 5000
-) AS newest,
+FROM (<<newest_events>>) AS newest,
 LATERAL (VALUES
     ('node', newest.node),
     ('model', newest.model),

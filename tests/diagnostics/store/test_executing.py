@@ -2,14 +2,22 @@
 
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 from django.db import connection
 
+from diagnostics.store import sql
 from diagnostics.store.sql import execute_prepared, statement
 
 pytestmark = pytest.mark.django_db
 ADD = "SELECT %(one)s::integer + %(two)s::integer AS planned_once"
+
+
+@pytest.fixture(autouse=True)
+def _new_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A test that ran callbacks of a commit without one has left a setting that was undone.
+    monkeypatch.setattr(sql, "_PREPARED", WeakSet())
 
 
 def plans_of(mark: str) -> list[tuple[Any, ...]]:

@@ -437,14 +437,15 @@ def test_many_rows_of_one_project_delay_no_other(
         record(project.pk, chance_events(1, 1))
     record(small.pk, chance_events(2, 1))
     folded: list[int] = []
-    fold_deltas = aggregation.fold_deltas
+    fold_batch = aggregation.fold_batch
 
-    def fold_and_note(project_id: int) -> int:
-        folded.append(project_id)
-        return fold_deltas(project_id)
+    def fold_and_note(table: str, project_id: int) -> int:
+        if table == aggregation.DELTAS:
+            folded.append(project_id)
+        return fold_batch(table, project_id)
 
     monkeypatch.setattr(aggregation, "BATCH", 1)
-    monkeypatch.setitem(aggregation.FOLDS, aggregation.DELTAS, fold_and_note)
+    monkeypatch.setattr(aggregation, "fold_batch", fold_and_note)
     aggregation.fold()
     assert folded == [project.pk, small.pk, project.pk, project.pk, project.pk]
     assert aggregation.waiting() == 0
@@ -456,13 +457,13 @@ def test_rows_that_fail_delay_no_other_project(
     small = Project.objects.create(slug="small", name="S")
     for one in (project, small):
         record(one.pk, [PostedEvent.model_validate(succeeded())])
-    fold_deltas = aggregation.fold_deltas
+    fold_batch = aggregation.fold_batch
 
-    def fail_for_one(project_id: int) -> int:
+    def fail_for_one(table: str, project_id: int) -> int:
         if project_id == project.pk:
             raise ZeroDivisionError
-        return fold_deltas(project_id)
+        return fold_batch(table, project_id)
 
-    monkeypatch.setitem(aggregation.FOLDS, aggregation.DELTAS, fail_for_one)
+    monkeypatch.setattr(aggregation, "fold_batch", fail_for_one)
     assert aggregation.fold() == 1
     assert aggregation.waiting() == 1
