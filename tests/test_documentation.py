@@ -14,7 +14,7 @@ from django.urls import Resolver404, resolve
 
 from config.configuration import OTHER_NAMES, Configuration, env_name
 from config.retry import NAMES
-from diagnostics.rest.batches import read_event, read_items
+from diagnostics.rest.batches import read_item, read_items
 from failsoft.completion import CheckDecision, DecisionSource, resolve_completion_decision
 from failsoft.events import ParseErrorType, PostedEvent
 from failsoft.plans.contract import CONTRACT_VERSION
@@ -354,7 +354,7 @@ def test_example_results_are_those_of_the_example_plan() -> None:
 
 def test_example_events_are_events() -> None:
     items = read_items((EXAMPLES / "events.json").read_bytes())
-    assert all(isinstance(read_event(item), PostedEvent) for item in items)
+    assert all(isinstance(read_item(item, PostedEvent), PostedEvent) for item in items)
 
 
 @pytest.mark.parametrize(

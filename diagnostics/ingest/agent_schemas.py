@@ -6,6 +6,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from rest_framework import status
+from rest_framework.exceptions import APIException
 
 from diagnostics import clock
 from diagnostics.accounts.models import Project
@@ -21,14 +23,15 @@ MAX_VERSIONS = 100
 # Registered schemas, and those in requests.
 COMPILED = SchemaCache()
 SECRET = "holds what looks like a secret; schemas are stored and shown as they are"  # noqa: S105
+TAKEN = "this version is known with another schema; a changed schema needs a new version"
+FULL = f"a project has schemas of at most {MAX_NODES} nodes"
 
 
-class VersionTakenError(ValueError):
-    """this version is known with another schema; a changed schema needs a new version"""
+class SchemaConflictError(APIException):
+    """409: the version is taken, or the project has too many nodes."""
 
-
-class TooManyNodesError(ValueError):
-    """a project has schemas of at most 200 nodes"""
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "conflict"
 
 
 def register_schema(
@@ -37,8 +40,7 @@ def register_schema(
     """Make a schema the current one of its node; repeating it changes nothing.
 
     Without a version it gets the next number, unless the current schema is the same.
-    Raises SchemaFaultError, VersionTakenError, TooManyNodesError. Of a node's versions the
-    newest 100 are kept.
+    Raises SchemaFaultError and SchemaConflictError. Of a node's versions the newest 100 are kept.
     """
     schema = read_schema(json_schema)
     _refuse_secrets(json_schema, "")
@@ -49,7 +51,7 @@ def register_schema(
         except IntegrityError:
             # Another request registered the same node at the same moment: read again.
             continue
-    raise VersionTakenError(VersionTakenError.__doc__)
+    raise SchemaConflictError(TAKEN)
 
 
 def retire_schema(project: Project, node: str) -> bool:
@@ -79,7 +81,7 @@ def _store(project: Project, node: str, json_schema: JSON, version: str | None) 
     if not versions:
         nodes = AgentSchema.objects.filter(project=project).values("node").distinct()
         if nodes.count() >= MAX_NODES:
-            raise TooManyNodesError(TooManyNodesError.__doc__)
+            raise SchemaConflictError(FULL)
     row = _matching_version(versions, json_schema, version)
     if row is None:
         row = AgentSchema(project=project, node=node, json_schema=json_schema)
@@ -111,7 +113,7 @@ def _matching_version(
         return row
     if version is None:
         return None
-    raise VersionTakenError(VersionTakenError.__doc__)
+    raise SchemaConflictError(TAKEN)
 
 
 def _refuse_secrets(value: Any, pointer: str) -> None:  # noqa: ANN401 - any JSON

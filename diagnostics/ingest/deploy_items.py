@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from failsoft.events import PlausibleTime
+from failsoft.events import PlausibleTime, Short
 
 
 class DeployKind(StrEnum):
@@ -23,9 +23,6 @@ class ObservedKind(StrEnum):
     MODEL = "observed_model"
     UPSTREAM = "observed_upstream"
     FINGERPRINT = "observed_fingerprint"
-
-
-Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class PostedDeploy(BaseModel):

@@ -85,29 +85,23 @@ MOST_PROJECTS = 10_000
 TRIM_EVERY = 20
 
 
-class _Allowance:
-    def __init__(self) -> None:
-        self._left: dict[int, tuple[float, float]] = {}
-
-    def takes(self, project_id: int) -> bool:
-        remaining, at = self._left.get(project_id, (BURST, monotonic()))
-        remaining = min(remaining + (monotonic() - at) * A_SECOND, BURST)
-        if len(self._left) >= MOST_PROJECTS:
-            self._left.clear()
-        self._left[project_id] = (remaining - (remaining >= 1.0), monotonic())
-        return remaining >= 1.0
-
-    def clear(self) -> None:
-        self._left.clear()
+allowance: dict[int, tuple[float, float]] = {}
+"""By project: how many more requests are recorded, and when that was."""
 
 
-allowance = _Allowance()
+def _is_allowed(project_id: int) -> bool:
+    remaining, at = allowance.get(project_id, (BURST, monotonic()))
+    remaining = min(remaining + (monotonic() - at) * A_SECOND, BURST)
+    if len(allowance) >= MOST_PROJECTS:
+        allowance.clear()
+    allowance[project_id] = (remaining - (remaining >= 1.0), monotonic())
+    return remaining >= 1.0
 
 
 def note_refusals(key: ApiKey, endpoint: str, http_status: int, refusals: Sequence[Refusal]) -> int:
     """Store refusals; return how many rows were written. Never raises."""
     limit = settings.FAILSOFT_REJECTS_KEPT
-    if not refusals or not limit or not allowance.takes(key.project_id):
+    if not refusals or not limit or not _is_allowed(key.project_id):
         return 0
     try:
         rows = [_row(key, endpoint, http_status, refusal) for refusal in refusals]

@@ -1,7 +1,7 @@
 """Searches of events.
 
 A search reads the newest first, one stretch of time after another. A page of common events is
-full after the newest stretch. A search without matches ends after `patience_seconds`, and can
+full after the newest stretch. A search without matches ends after 2 seconds, and can
 continue from there.
 """
 
@@ -45,13 +45,7 @@ def matching(project_id: int, selection: Selection, after: Q | None = None) -> "
     return between
 
 
-def scan(
-    find: "Matching[RowT]",
-    since: datetime,
-    until: datetime,
-    limit: int,
-    patience_seconds: float = PATIENCE_SECONDS,
-) -> Scanned[RowT]:
+def scan(find: "Matching[RowT]", since: datetime, until: datetime, limit: int) -> Scanned[RowT]:
     """Scan back from `until` for `limit` rows, to `since`, or until the time is over.
 
     At least one stretch is scanned. With `limit` rows, older ones of the last stretch may be
@@ -60,7 +54,7 @@ def scan(
     rows: list[RowT] = []
     stretch, reached = FIRST_STRETCH, until
     now = time.monotonic()
-    end = now + patience_seconds
+    end = now + PATIENCE_SECONDS
     while reached > since and len(rows) < limit and now <= end:
         begin = max(since, reached - stretch)
         rows += find(begin, reached)[: limit - len(rows)]

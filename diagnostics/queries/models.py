@@ -8,6 +8,7 @@ from diagnostics.queries.call_counts import (
     CALLS,
     EVERYTHING,
     FAILING,
+    USED,
     CallCounts,
     count_calls,
     count_failing,
@@ -16,12 +17,10 @@ from diagnostics.queries.series import BASELINE_SPAN, slot_width
 from diagnostics.queries.sums import Question, Row, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.store.models import Series
-from diagnostics.store.rollups import LATENCY
 from diagnostics.store.windows import RunBucket, TimeWindow, align_to, ceil, coarsest_of, floor
 
 BY_MODEL = ("provider", "model")
 MOST_SLOTS, MOST_COST_SLOTS = 50, 25
-SPENT = ("input_tokens", "output_tokens", *LATENCY)
 MOST_KNOWN = 200
 
 
@@ -80,9 +79,9 @@ def costs_over_time(
 ) -> tuple[Slots, list[dict[str, int]]]:
     """Return sums of latency buckets and tokens in at most 24 slots, over all nodes."""
     slots = _slots_of(window, terms, now, MOST_COST_SLOTS)
-    slot_sums = [dict.fromkeys(SPENT, 0) for _ in range(slots.count)]
-    for row in sum_rollups(project_id, _by_slot(slots, SPENT, terms)):
-        for name, value in zip(SPENT, row[2:], strict=True):
+    slot_sums = [dict.fromkeys(USED, 0) for _ in range(slots.count)]
+    for row in sum_rollups(project_id, _by_slot(slots, USED, terms)):
+        for name, value in zip(USED, row[2:], strict=True):
             slot_sums[row[1]][name] += value
     return slots, slot_sums
 

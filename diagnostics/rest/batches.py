@@ -214,7 +214,7 @@ def read_events(items: Sequence[BatchItem], body: bytes) -> list[PostedEvent | R
         else:
             if not any(map(_may_be_too_large, events)):
                 return list(events)
-    return [read_event(item) for item in items]
+    return [read_item(item, PostedEvent) for item in items]
 
 
 def _may_be_too_large(event: PostedEvent) -> bool:
@@ -225,11 +225,6 @@ def _may_be_too_large(event: PostedEvent) -> bool:
         isinstance(value, float) and abs(value) >= MAX_INTEGER
         for value in event.attributes.values()
     )
-
-
-def read_event(item: BatchItem) -> PostedEvent | RefusedItem:
-    """Check one item against the schema; each fault has a pointer and a code."""
-    return read_item(item, PostedEvent)
 
 
 def read_item(

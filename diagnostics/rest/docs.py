@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,17 +12,6 @@ from drf_spectacular.generators import SchemaGenerator
 
 METHODS = ("get", "post", "put", "patch", "delete")
 Json = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    anchor: str
-    method: str
-    path: str
-    summary: str
-    parameters: list[Json]
-    request: str
-    answers: list[tuple[str, str]]
 
 
 @require_safe
@@ -42,26 +30,27 @@ def read_document() -> Json:
     return document
 
 
-def list_operations(document: Json) -> Iterator[Operation]:
+def list_operations(document: Json) -> Iterator[Json]:
+    """Yield what the page shows of each operation."""
     for path, methods in sorted(document["paths"].items()):
         for method in METHODS:
             if method in methods:
                 yield _read_operation(path, method, methods[method], document)
 
 
-def _read_operation(path: str, method: str, operation: Json, document: Json) -> Operation:
+def _read_operation(path: str, method: str, operation: Json, document: Json) -> Json:
     answers = operation.get("responses", {})
-    return Operation(
-        anchor=operation["operationId"],
-        method=method.upper(),
-        path=path,
-        summary=operation.get("description", "").strip(),
-        parameters=operation.get("parameters", []),
-        request=_show_content(operation.get("requestBody", {}), document),
-        answers=[
+    return {
+        "anchor": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "summary": operation.get("description", "").strip(),
+        "parameters": operation.get("parameters", []),
+        "request": _show_content(operation.get("requestBody", {}), document),
+        "answers": [
             (code, _show_content(answer, document)) for code, answer in sorted(answers.items())
         ],
-    )
+    }
 
 
 def _show_content(body: Json, document: Json) -> str:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
@@ -153,11 +154,10 @@ class ListView(KeyedView):
 
 
 def _all_rows(read_page: ReadPage, limit: int | None, cursor: str | None) -> Iterator[Row]:
-    remaining = limit
+    remaining = sys.maxsize if limit is None else limit
     while True:
-        size = STREAM_PAGE if remaining is None else min(remaining, STREAM_PAGE)
-        rows, cursor = read_page(size, cursor)
+        rows, cursor = read_page(min(remaining, STREAM_PAGE), cursor)
         yield from rows
-        remaining = None if remaining is None else remaining - len(rows)
+        remaining -= len(rows)
         if cursor is None or remaining == 0:
             return

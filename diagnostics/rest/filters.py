@@ -3,12 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping
 
 import pydantic
+from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.settings import api_settings
 
 from diagnostics.figures import read_number
 from diagnostics.rest.bodies import ModelT
+from diagnostics.rest.cursors import Row
 from diagnostics.selection.fields import COUNTED, OUTCOME_NAMES, RANGES, RAW, SERIES, VERSION
 from diagnostics.selection.selection import (
     UNKNOWN_PARAMETER,
@@ -80,6 +82,14 @@ def refuse_unknown(params: Mapping[str, str], fields: Iterable[OpenApiParameter]
         raise refusal_of(dict.fromkeys(unknown, UNKNOWN_PARAMETER))
 
 
+def filter_exactly(
+    rows: QuerySet[Row], params: Mapping[str, str], names: Iterable[str]
+) -> QuerySet[Row]:
+    """Return the rows with the given values in these columns."""
+    values = {name: params[name].replace("\0", "") for name in names if params.get(name)}
+    return rows.filter(**values)
+
+
 def read_choices(params: Mapping[str, str], known: Mapping[str, Collection[str]]) -> dict[str, str]:
     """Return filters with a closed set of values; ValidationError (400) names invalid ones."""
     values = {name: params[name] for name in known if params.get(name)}
@@ -128,10 +138,9 @@ def read_limit(params: Mapping[str, str]) -> int:
 
 def read_optional_limit(params: Mapping[str, str], maximum: int) -> int | None:
     """Return `limit`; None if it is missing."""
-    text = params.get("limit", "")
-    if not text and "limit" not in params:
+    if "limit" not in params:
         return None
-    limit = read_number(text)
+    limit = read_number(params["limit"])
     if limit is None or not 1 <= limit <= maximum:
         raise ValidationError({"limit": f"a number from 1 to {maximum}"})
     return limit

@@ -17,7 +17,7 @@ def test_the_document_is_valid_and_names_our_operations(capsys: pytest.CaptureFi
     document = read_document()
     assert capsys.readouterr().err == ""
     validate_schema(document)  # type: ignore[no-untyped-call] # their own
-    names = [operation.anchor for operation in list_operations(document)]
+    names = [operation["anchor"] for operation in list_operations(document)]
     assert len(names) == len(set(names))
     assert {"events_create", "events_list", "goals_retrieve", "goals_cancel", "verdict"} <= {*names}
     schemes = document["components"]["securitySchemes"]
@@ -52,7 +52,7 @@ def test_the_page_shows_every_operation_without_inline_code() -> None:
     assert answer.status_code == 200
     page = answer.text
     for operation in list_operations(read_document()):
-        assert f'id="{operation.anchor}"' in page
+        assert f'id="{operation["anchor"]}"' in page
     assert "graph.next_step.parse_invalid" in page
     assert " style=" not in page
     assert "script-src" not in page

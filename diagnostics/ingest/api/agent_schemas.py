@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rest_framework import status
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -31,13 +31,6 @@ class SchemaRequest(BaseModel):
 
     json_schema: Any = Field(json_schema_extra={"type": ["object", "boolean"]})
     version: str | None = Field(default=None, min_length=1, max_length=200, pattern="^[^\\x00]+$")
-
-
-class SchemaConflictError(APIException):
-    """409: the version is taken, or the project has too many nodes."""
-
-    status_code = status.HTTP_409_CONFLICT
-    default_code = "conflict"
 
 
 class VersionResource(Resource):
@@ -105,8 +98,6 @@ class AgentSchemaView(KeyedView):
         except ValidationError as error:
             faults = [_redacted(fault) for fault in describe_errors(error)]
             raise InvalidBodyError(faults) from error
-        except (agent_schemas.VersionTakenError, agent_schemas.TooManyNodesError) as error:
-            raise SchemaConflictError(str(error)) from error
         return Response({**AgentSchemaResource.dump(row), "ignored": list(schema.ignored)})
 
     @extend_schema(

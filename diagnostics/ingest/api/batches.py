@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rest_framework import status
 from rest_framework.exceptions import APIException
@@ -24,16 +23,11 @@ from diagnostics.store.windows import TimeMark
 Result = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBatch:
+class StoredBatch(NamedTuple):
     """One result per item, in order, and warnings for the sender."""
 
-    results: list[Result]
+    results: Sequence[Result]
     warnings: Sequence[Mapping[str, str]] = ()
-
-    @property
-    def time_marks(self) -> Mapping[str, int]:
-        return Counter(mark for result in self.results if (mark := result.get("time_mark")))
 
 
 NOT_UTF_8 = {
@@ -70,20 +64,21 @@ class BatchView(KeyedView):
         refuse_blocked(key)
         batch = read_batch(request._request)
         keep_share = admit(key, max(len(batch.items), 1))
-        stored = store(key, batch, keep_share)
+        results, warnings = store(key, batch, keep_share)
         sources = [item.get("source") if isinstance(item, dict) else None for item in batch.items]
         pairs: list[tuple[object, str]] = []
-        for source, result in zip(sources, stored.results, strict=True):
+        for source, result in zip(sources, results, strict=True):
             is_unchecked = result["status"] == "created" and result.get("unchecked")
             words = result["status"], is_unchecked and "unchecked", result.get("time_mark")
             pairs += [(source, word) for word in words if word]
         note_items(key, count_items(pairs))
-        warnings = [*stored.warnings, *time_warnings(stored.time_marks)]
-        stored = replace(stored, warnings=[NOT_UTF_8, *warnings] if batch.is_mended else warnings)
+        marks = Counter(str(result.get("time_mark")) for result in results)
+        mended = [NOT_UTF_8] if batch.is_mended else []
+        warnings = [*mended, *warnings, *time_warnings(marks)]
         is_verbose = request.query_params.get("verbose", "") in ("1", "true")
-        answer = answer_batch(stored, is_verbose, keep_share)
+        answer = answer_batch(results, warnings, is_verbose, keep_share)
         if answer.status_code == status.HTTP_207_MULTI_STATUS:
-            refused = refuse_items(batch.items, stored.results)
+            refused = refuse_items(batch.items, results)
             note_refusals(key, request.path, answer.status_code, refused)
         return answer
 
@@ -92,23 +87,15 @@ class BatchView(KeyedView):
         answer = super().handle_exception(exc)
         # Not `auth`: it would query the database again, which may be down.
         key = vars(self.request).get("_auth")
-        if isinstance(exc, APIException) and isinstance(key, ApiKey):
-            self._keep(key, exc, answer.status_code)
+        is_refusal = isinstance(exc, APIException) and self.request.method == "POST"
+        if is_refusal and isinstance(key, ApiKey) and answer.status_code not in NOT_COUNTED:
+            note_items(key, {("", "rejected"): 1})
+            if answer.status_code not in NOT_KEPT:
+                (first, *_) = answer.data.get("errors") or [answer.data]
+                body: bytes = getattr(exc, "body", b"")
+                refusal = refuse_body(body, str(first["code"]), str(answer.data["detail"]))
+                note_refusals(key, self.request.path, answer.status_code, [refusal])
         return answer
-
-    def _keep(self, key: ApiKey, error: APIException, http_status: int) -> None:
-        if self.request.method != "POST" or http_status in NOT_COUNTED:
-            return
-        note_items(key, {("", "rejected"): 1})
-        if http_status in NOT_KEPT:
-            return
-        detail: Any = error.detail
-        fields = detail if isinstance(detail, Mapping) else {"detail": detail}
-        (first, *_) = fields.get("errors") or [fields]
-        code = str(first.get("code", getattr(detail, "code", error.default_code)))
-        body: bytes = getattr(error, "body", b"")
-        refusal = refuse_body(body, code, str(fields.get("detail", error.default_detail)))
-        note_refusals(key, self.request.path, http_status, [refusal])
 
 
 def refused_result(index: int, event_id: str | None, errors: list[dict[str, str]]) -> Result:
@@ -124,8 +111,12 @@ def stored_result(
     return {**result, "errors": CONFLICT} if status == "conflict" else result
 
 
-def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Response:
-    results = stored.results
+def answer_batch(
+    results: Sequence[Result],
+    warnings: Sequence[Mapping[str, str]],
+    shows_all: bool,
+    keep_share: float,
+) -> Response:
     statuses = [result["status"] for result in results]
     accepted, duplicates = statuses.count("created"), statuses.count("duplicate")
     rejected = len(results) - accepted - duplicates
@@ -137,7 +128,7 @@ def answer_batch(stored: StoredBatch, shows_all: bool, keep_share: float) -> Res
         "preview_share": round(keep_share, 4),
         "results": shown,
     }
-    if stored.warnings:
-        body["warnings"] = stored.warnings
+    if warnings:
+        body["warnings"] = warnings
     code = status.HTTP_207_MULTI_STATUS if rejected else status.HTTP_200_OK
     return Response(body, status=code)

@@ -17,7 +17,7 @@ from diagnostics.ingest.quotas import admit, refuse_blocked
 from diagnostics.rest.bodies import read_model
 from diagnostics.rest.cursors import Keyset
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, select
+from diagnostics.rest.filters import PAGE_PARAMETERS, TIME_PARAMETERS, filter_exactly, select
 from diagnostics.rest.resources import EXPORTS, REFUSALS, Paged, Resource
 
 
@@ -73,9 +73,7 @@ class DeploysView(ListView):
         params = request.query_params.dict()
         selection = select(params, PARAMETERS, also=("version",))
         deploys = deploys_of(project_of(request).pk, selection.begin, selection.end)
-        for name in SAME:
-            if params.get(name):
-                deploys = deploys.filter(**{name: params[name].replace("\0", "")})
+        deploys = filter_exactly(deploys, params, SAME)
 
         def read_page(limit: int, cursor: str | None) -> Page:
             rows, after = DEPLOY_ORDER.page(deploys, limit, cursor)

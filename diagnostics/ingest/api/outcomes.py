@@ -23,7 +23,7 @@ from diagnostics.rest.bodies import Batch
 from diagnostics.rest.resources import REFUSALS, BatchResultResource, describe_model
 from diagnostics.store.sql import execute
 from diagnostics.store.windows import TimeMark
-from failsoft.events import PlausibleTime, Whole
+from failsoft.events import PlausibleTime, Short, Whole
 from failsoft.json_values import clean_text
 from failsoft.redaction import Redact
 
@@ -33,7 +33,6 @@ COUNTS = (
     *("circuit_open", "provider_failed", "budget_exhausted"),
 )
 NODE = r"^[a-z][a-z0-9_-]{0,62}$"
-Short = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0, le=MOST_RUNS, strict=True), Whole]
 
 

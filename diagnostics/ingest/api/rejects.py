@@ -15,7 +15,7 @@ from diagnostics.ingest.quotas import quota_status
 from diagnostics.ingest.rejects import rejects_of
 from diagnostics.rest.cursors import read_key
 from diagnostics.rest.exporting import ListView, Page
-from diagnostics.rest.filters import PAGE_PARAMETERS, refuse_unknown
+from diagnostics.rest.filters import PAGE_PARAMETERS, filter_exactly, refuse_unknown
 from diagnostics.rest.resources import EXPORTS, Fault, Paged, ProblemResource, Resource
 
 
@@ -90,9 +90,7 @@ class RejectsView(ListView):
         rejects = rejects_of(project_of(request).pk).annotate(
             key_id=F("api_key__key_id"), key_name=F("api_key__name"), index=F("item_index")
         )
-        for name in ("code", "source", "endpoint"):
-            if params.get(name):
-                rejects = rejects.filter(**{name: params[name].replace("\0", "")})
+        rejects = filter_exactly(rejects, params, ("code", "source", "endpoint"))
 
         def read_page(limit: int, cursor: str | None) -> Page:
             after = rejects.filter(pk__lt=read_key(cursor, int)) if cursor else rejects

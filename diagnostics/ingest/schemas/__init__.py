@@ -35,9 +35,8 @@ MAX_CACHED_BYTES = 64 << 20
 class SchemaCache:
     """Schemas by their text; the ones used longest ago make room for others."""
 
-    def __init__(self, limit: int = MAX_CACHED_BYTES) -> None:
+    def __init__(self) -> None:
         self.size = 0
-        self._limit = limit
         self._lock = Lock()
         self._schemas: dict[tuple[str, bool], CompiledSchema | None] = {}
 
@@ -63,7 +62,7 @@ class SchemaCache:
             if key not in self._schemas:
                 self._schemas[key] = schema
                 self.size += _size_of(text, schema)
-            while self.size > self._limit:
+            while self.size > MAX_CACHED_BYTES:
                 oldest = next(iter(self._schemas))
                 self.size -= _size_of(oldest[0], self._schemas.pop(oldest))
         return schema
@@ -86,29 +85,25 @@ def judge(
     text: str,
     finish_reason: str | None,
     schema: CompiledSchema | None,
-    max_steps: int = MAX_STEPS,
     is_late: IsLate = never_late,
 ) -> SchemaVerdict:
     """Parse an answer and check it; without a schema any object or array is valid.
 
-    Raises OverBudgetError when the check takes more than `max_steps`, or when it is late.
+    Raises OverBudgetError when the check takes too many steps, or when it is late.
     """
     recovered = recover(text, finish_reason)
     if isinstance(recovered, RefusedAnswer):
         return SchemaVerdict(recovered.error_type, (recovered.reason,))
-    errors = faults_of(recovered, schema, max_steps, is_late) if schema is not None else ()
+    errors = faults_of(recovered, schema, is_late) if schema is not None else ()
     error_type = ParseErrorType.SCHEMA_INVALID if errors else None
     return SchemaVerdict(error_type, errors, recovered.repairs)
 
 
 def faults_of(
-    recovered: Recovered,
-    schema: CompiledSchema,
-    max_steps: int = MAX_STEPS,
-    is_late: IsLate = never_late,
+    recovered: Recovered, schema: CompiledSchema, is_late: IsLate = never_late
 ) -> tuple[ValidationErrorItem, ...]:
     """Return the faults of a recovered value, with places. Raises OverBudgetError."""
-    faults = check(schema.nodes, recovered.value, max_steps, is_late)
+    faults = check(schema.nodes, recovered.value, is_late)
     if not faults:
         return ()
     places = TextPlaces(recovered.text)

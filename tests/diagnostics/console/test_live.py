@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from functools import partial
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
@@ -15,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.console import live
-from diagnostics.queries.events import scan
+from diagnostics.queries import events
 from tests.console import make_member, post_runs, recently
 from tests.diagnostics.alerting.notifications.building import travel
 
@@ -159,7 +158,7 @@ def test_a_search_that_ends_early_says_where_and_goes_on(
     client: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     post_runs(project, 0, 1, clock.now() - timedelta(hours=3))
-    monkeypatch.setattr(live, "scan", partial(scan, patience_seconds=0))
+    monkeypatch.setattr(events, "PATIENCE_SECONDS", 0)
     html = page(client, "?q=fake")
     assert rows(html) == 0
     for _ in range(10):

@@ -14,7 +14,7 @@ from diagnostics.ingest.posted_items import (
     is_in_shape,
     shape_item,
 )
-from diagnostics.rest.batches import RefusedItem, read_event
+from diagnostics.rest.batches import RefusedItem, read_item
 from failsoft.events import MAX_ATTRIBUTES, PostedEvent
 from failsoft.json_values import JSON
 from failsoft.redaction import Redacted, Redactor, load_rule_set
@@ -84,14 +84,14 @@ def test_any_other_item_is_not_in_shape(odd: JSON) -> None:
     ],
 )
 def test_a_time_is_read_by_the_names_and_units_of_shippers(told: dict[str, Any]) -> None:
-    event = read_event(shape(timed(**told)))
+    event = read_item(shape(timed(**told)), PostedEvent)
     assert isinstance(event, PostedEvent)
     assert event.occurred_at == AT
 
 
 @pytest.mark.parametrize("told", [{}, {"date": "yesterday"}, {"date": 1e30}, {"time": [1]}])
 def test_without_a_time_the_field_that_is_missing_is_named(told: dict[str, Any]) -> None:
-    refused = read_event(shape(timed(**told)))
+    refused = read_item(shape(timed(**told)), PostedEvent)
     assert isinstance(refused, RefusedItem)
     assert [fault["path"] for fault in refused.errors] == ["/occurred_at"]
 
@@ -129,7 +129,7 @@ def test_the_attributes_that_were_told_win() -> None:
 def test_more_than_an_event_may_have_is_dropped_and_said() -> None:
     item = shape_item(wire_event(**{f"k{n}": n for n in range(100)}), redact, b"key")
     assert isinstance(item.item, dict)
-    assert isinstance(read_event(item.item), PostedEvent)
+    assert isinstance(read_item(item.item, PostedEvent), PostedEvent)
     assert len(item.dropped) == 100 - MAX_ATTRIBUTES
     warnings = describe_unknown({0: item})
     assert len(warnings) == MAX_ATTRIBUTES
@@ -149,7 +149,7 @@ def test_a_long_text_is_redacted_and_then_cut() -> None:
 def test_an_event_that_is_the_text_of_a_log_line_is_opened(key: str) -> None:
     line = json.dumps(timed()) + "\n"
     shaped = shape({key: line, "timestamp": AT.isoformat(), "host": "web-1"})
-    event = read_event(shaped)
+    event = read_item(shaped, PostedEvent)
     assert isinstance(event, PostedEvent)
     assert event.occurred_at == AT
     assert event.attributes == {"host": "web-1"}
@@ -157,7 +157,9 @@ def test_an_event_that_is_the_text_of_a_log_line_is_opened(key: str) -> None:
 
 @pytest.mark.parametrize("text", ["started", "{", '{"name": "root"}', "[1]", '{"a":1,' * 2_000])
 def test_other_log_lines_are_no_events(text: str) -> None:
-    assert isinstance(read_event(shape({"message": text, "date": SECONDS})), RefusedItem)
+    assert isinstance(
+        read_item(shape({"message": text, "date": SECONDS}), PostedEvent), RefusedItem
+    )
 
 
 def test_what_logstash_keeps_of_the_line_is_not_kept() -> None:
@@ -191,5 +193,5 @@ KEYS = ["host", "date", "time", "attributes", "message", "@timestamp", "name", "
 def test_no_item_makes_the_shaping_fail(changes: dict[str, JSON]) -> None:
     for item in (changes, {**wire_event(), **changes}):
         shaped = shape_item(item, redact, b"key")
-        assert isinstance(read_event(shaped.item), PostedEvent | RefusedItem)
+        assert isinstance(read_item(shaped.item, PostedEvent), PostedEvent | RefusedItem)
         json.dumps(describe_unknown({0: shaped}))

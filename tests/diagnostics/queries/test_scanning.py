@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from functools import partial
 
 import pytest
 from django.db import connection
@@ -13,9 +12,8 @@ from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.console import event_api
 from diagnostics.ingest.recording import record
-from diagnostics.queries import runs
+from diagnostics.queries import events, runs
 from diagnostics.queries.events import FIRST_STRETCH, matching, scan
 from diagnostics.queries.runs import read_runs, runs_of
 from diagnostics.selection.selection import read_selection
@@ -56,9 +54,12 @@ def test_every_stretch_is_looked_at_and_the_newest_come_first(
     assert newest.reached > since
 
 
-def test_without_patience_one_stretch_is_looked_at(project: Project, now: datetime) -> None:
+def test_without_patience_one_stretch_is_looked_at(
+    project: Project, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "PATIENCE_SECONDS", 0)
     found_in = matching(project.pk, read_selection({"q": "job"}))
-    scanned = scan(found_in, now - timedelta(days=7), now, 10, patience_seconds=0)
+    scanned = scan(found_in, now - timedelta(days=7), now, 10)
     assert [event.correlation_id for event in scanned.rows] == ["job-0"]
     assert scanned.reached == now - FIRST_STRETCH
 
@@ -66,8 +67,7 @@ def test_without_patience_one_stretch_is_looked_at(project: Project, now: dateti
 def test_pages_of_an_impatient_search_lead_to_every_event(
     project: Project, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    impatient = partial(scan, patience_seconds=0)
-    monkeypatch.setattr(event_api, "scan", impatient)
+    monkeypatch.setattr(events, "PATIENCE_SECONDS", 0)
     key = issue_key(project, "tests", [Scope.READ]).text
     begin = (now - timedelta(hours=7)).isoformat()
     # An end with an offset of its own: what is said is in UTC all the same.

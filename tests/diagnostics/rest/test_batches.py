@@ -13,7 +13,7 @@ from diagnostics.rest.batches import (
     TooLargeError,
     WrongShapeError,
     inflate,
-    read_event,
+    read_item,
     read_items,
     read_lines,
 )
@@ -44,12 +44,12 @@ def test_no_bytes_make_a_reader_fail_otherwise(body: bytes) -> None:
 
 @given(st.dictionaries(st.sampled_from(sorted(wire_event())), values) | values)
 def test_no_item_makes_the_check_fail(item: JSON) -> None:
-    assert isinstance(read_event(item), PostedEvent | RefusedItem)
+    assert isinstance(read_item(item, PostedEvent), PostedEvent | RefusedItem)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(wire_event())), values, max_size=3))
 def test_no_field_of_an_event_makes_the_check_fail(changes: dict[str, JSON]) -> None:
-    checked = read_event({**wire_event(), **changes})
+    checked = read_item({**wire_event(), **changes}, PostedEvent)
     if isinstance(checked, RefusedItem):
         assert all(fault["code"] and fault["message"] for fault in checked.errors)
 
@@ -87,12 +87,12 @@ def test_gzip_of_many_parts_or_cut_off_is_no_surprise() -> None:
 
 
 def test_the_id_of_a_refused_item_is_told_as_far_as_it_was_given() -> None:
-    refused = read_event({"event_id": "x" * 100})
+    refused = read_item({"event_id": "x" * 100}, PostedEvent)
     assert isinstance(refused, RefusedItem)
     assert refused.event_id == "x" * 64
     others: list[JSON] = [None, 7, {"event_id": 7}]
     for item in others:
-        refused = read_event(item)
+        refused = read_item(item, PostedEvent)
         assert isinstance(refused, RefusedItem)
         assert refused.event_id is None
 

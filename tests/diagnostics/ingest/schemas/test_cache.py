@@ -2,6 +2,9 @@
 
 import json
 
+import pytest
+
+from diagnostics.ingest import schemas
 from diagnostics.ingest.schemas import SchemaCache
 
 
@@ -14,8 +17,9 @@ def test_a_schema_is_compiled_once() -> None:
     assert cache.read(text_of("a", 3), is_ours=True) is cache.read(text_of("a", 3), is_ours=True)
 
 
-def test_the_ones_used_longest_ago_make_room() -> None:
-    cache = SchemaCache(limit=100_000)
+def test_the_ones_used_longest_ago_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "MAX_CACHED_BYTES", 100_000)
+    cache = SchemaCache()
     first = cache.read(text_of("first", 80), is_ours=True)
     second = cache.read(text_of("second", 80), is_ours=True)
     assert cache.read(text_of("first", 80), is_ours=True) is first
@@ -25,8 +29,9 @@ def test_the_ones_used_longest_ago_make_room() -> None:
     assert cache.read(text_of("second", 80), is_ours=True) is not second
 
 
-def test_one_that_is_larger_than_the_cache_is_not_kept() -> None:
-    cache = SchemaCache(limit=1_000)
+def test_one_that_is_larger_than_the_cache_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schemas, "MAX_CACHED_BYTES", 1_000)
+    cache = SchemaCache()
     assert cache.read(text_of("large", 80), is_ours=True) is not None
     assert cache.size == 0
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from diagnostics.ingest.schemas import OverBudgetError, judge, read_schema
+from diagnostics.ingest.schemas import OverBudgetError, checking, judge, read_schema
 from failsoft.events import ParseErrorType
 
 PLAN = read_schema(
@@ -65,6 +65,7 @@ def test_at_most_a_hundred_faults_are_kept() -> None:
     assert len(judge(text, None, PLAN).errors) == 100
 
 
-def test_what_takes_too_long_is_not_judged() -> None:
+def test_what_takes_too_long_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "MAX_STEPS", 3)
     with pytest.raises(OverBudgetError):
-        judge('{"steps": [{"id": "a"}]}', None, PLAN, max_steps=3)
+        judge('{"steps": [{"id": "a"}]}', None, PLAN)
