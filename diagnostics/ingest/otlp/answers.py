@@ -228,17 +228,17 @@ def _of_parts(parts: Iterable[object]) -> Answer:
     """Join parts; one without its content leaves the text unknown."""
     texts, calls, is_refusal, is_called = list[str | None](), list[CalledTool](), False, False
     for item in parts:
-        part = item
-        if isinstance(item, Mapping):
-            # Some SDKs write every field, whether it says something or not.
-            part = {key: value for key, value in item.items() if value is not None}
-        kind = part.get("type", "text") if isinstance(part, Mapping) else "text"
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, Mapping) and (named := NAMED_CALLS & part.keys()):
+        if isinstance(item, str):
+            texts.append(item)
+        if not isinstance(item, Mapping):
+            continue
+        # Some SDKs write every field, whether it says something or not.
+        part = {key: value for key, value in item.items() if value is not None}
+        kind = part.get("type", "text")
+        if named := NAMED_CALLS & part.keys():
             calls.extend(calls_of([part[key] for key in named]))
             is_called = True
-        elif not isinstance(part, Mapping) or kind in ASIDE_PARTS or _is_aside(part):
+        elif kind in ASIDE_PARTS or _is_aside(part):
             continue
         elif kind in TOOL_PARTS:
             calls.extend(calls_of([part]))
