@@ -258,21 +258,17 @@ def _parse(body: bytes, line: int = 1, column: int = 1) -> JSON:
     if body.count(b'":') - body.count(b'\\":') > MAX_KEYS:
         raise TooLargeError(f"at most {MAX_KEYS} keys in a request")
     text = mend_surrogates(body)
+    value: JSON
     try:
-        return _parse_numbers(text)
+        with suppress(JsonTextError):
+            value = parse_json(text, MAX_PLAIN_BYTES, allow_inf_nan=True)
+            return value
+        # The fault is that of strict JSON, as others would call it.
+        value = parse_json(text, MAX_PLAIN_BYTES)
     except JsonTextError as error:
         error.column += column - 1 if error.line == 1 else 0
         error.line += line - 1
         raise
-
-
-def _parse_numbers(text: bytes) -> JSON:
-    """Parse a text that may have NaN; a fault is that of strict JSON, as others would call it."""
-    value: JSON
-    with suppress(JsonTextError):
-        value = parse_json(text, MAX_PLAIN_BYTES, allow_inf_nan=True)
-        return value
-    value = parse_json(text, MAX_PLAIN_BYTES)
     return value
 
 
