@@ -1,7 +1,7 @@
 """Calls and failures of each series, slot by slot and by kind of failure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from diagnostics.analysis.series import SeriesKey
@@ -44,6 +44,8 @@ class Stretch:
 
     window: TimeWindow
     width: timedelta
+    until: datetime
+    """The moment that is judged, or the end of the window: the slot that runs ends here."""
 
     @property
     def origin(self) -> datetime:
@@ -57,13 +59,13 @@ class Stretch:
     @property
     def in_hours(self) -> "Stretch":
         """The same time in slots of an hour at least: a fraction of the rows."""
-        return Stretch(self.window, max(self.width, HOUR))
+        return replace(self, width=max(self.width, HOUR))
 
     def begin(self, slot: int) -> datetime:
         return max(self.origin + slot * self.width, self.window.since)
 
     def end(self, slot: int) -> datetime:
-        return self.origin + (slot + 1) * self.width
+        return min(self.origin + (slot + 1) * self.width, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,11 @@ def stretch_of(requested: VerdictRange) -> Stretch:
     """Return slots of ten minutes for up to two days, of hours for a week, else of days."""
     since = min(requested.since, requested.until - SHORTEST)
     if since >= requested.now - MINUTES_REACH and not requested.by_version:
-        return Stretch(align_to(Grain.MINUTE, floor(since, SLOT), requested.until), SLOT)
-    width = HOUR if requested.until - since <= HOURS_REACH else DAY
-    return Stretch(align(since, requested.until, requested.now, Grain.HOUR), width)
+        window, width = align_to(Grain.MINUTE, floor(since, SLOT), requested.until), SLOT
+    else:
+        window = align(since, requested.until, requested.now, Grain.HOUR)
+        width = HOUR if requested.until - since <= HOURS_REACH else DAY
+    return Stretch(window, width, min(window.until, requested.now))
 
 
 def noise_before(curves: Curves, stretch: Stretch, until: datetime) -> float:

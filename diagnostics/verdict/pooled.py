@@ -109,7 +109,7 @@ def onset_of_kinds(
             continue
         rows = (curves[series].failed.get(kind) for series in touched for kind in kinds)
         failed = min(sum(row[slot] for row in rows if row), calls)
-        begin, end = stretch.begin(slot), min(stretch.end(slot), stretch.window.until)
+        begin, end = stretch.begin(slot), stretch.end(slot)
         seconds = (end - begin).total_seconds()
         stretches.append(CountedStretch(begin.timestamp(), seconds, calls, failed))
         usual.append(sum(rates[series] * count for series, count in called.items()) / calls)

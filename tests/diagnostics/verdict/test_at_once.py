@@ -96,3 +96,22 @@ def test_a_cause_that_began_later_in_the_same_series_has_its_own_onset() -> None
     assert since.keys() == {"schema_invalid", "call_provider_error"}
     for kind, at in (("schema_invalid", WORSE), ("call_provider_error", later)):
         assert abs((since[kind] or NOW) - at) < timedelta(minutes=25)
+
+
+def test_no_onset_lies_after_the_moment_that_is_judged() -> None:
+    now = NOW - timedelta(minutes=12, seconds=59)
+    new = Dimensions("acme", "new", None, None, None, "shop", None, "book", "prod")
+
+    def fails(place: Dimensions, at: datetime, round_: int) -> str | None:
+        return "truncated" if at >= WORSE and place.model == "claude" and round_ % 2 else None
+
+    runs = list(played(places(("anthropic", "claude"), ("groq", "llama")), fails))
+    begun = now - timedelta(minutes=4)
+    runs += [DrawnRun(begun + timedelta(seconds=one), new, (None,)) for one in range(200)]
+    checked, failed = new._replace(schema="Refund", schema_version="1"), ("schema_invalid",)
+    runs += [DrawnRun(now - timedelta(seconds=25), checked, failed)] * 60
+    runs = sorted((run for run in runs if run.at < now), key=lambda run: run.at)
+    day = VerdictRange(now - timedelta(days=1), now, now)
+    found = judge_range(day, partial(DrawnCounts, runs, []), detect(runs))
+    assert sorted(str(one.finding.cause) for one in found) == ["model", "schema"]
+    assert all(one.since_high is not None and one.since_high <= now for one in found)
