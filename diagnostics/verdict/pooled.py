@@ -20,7 +20,7 @@ from diagnostics.verdict.cells import CountCell, Dimensions, without_failure_onl
 from diagnostics.verdict.counted import CellCounts, count_kinds, wellness
 from diagnostics.verdict.curves import Curves, Stretch, noise_before
 from diagnostics.verdict.explainer import Explanation, posterior_of
-from diagnostics.verdict.hypotheses import VERSIONS, Timing
+from diagnostics.verdict.hypotheses import Timing
 from diagnostics.verdict.rates import CellBaseline
 
 HOUR, DAY, WEEK = WIDTHS[Grain.HOUR], WIDTHS[Grain.DAY], timedelta(days=7)
@@ -29,8 +29,8 @@ REACHES = tuple(timedelta(hours=hours) for hours in (0, 1, 3, 8, 24))
 WORTH_EXPLAINING = 6.0
 """How much likelier (log) failures must be from a beginning on."""
 LEAST_SHARE, MOST_SHARE = 0.03, 0.9
-PER_VERSION = log(200)
-"""The evidence (log odds) that one in 200 healthy new versions reaches. A version has one possible
+PER_NEW = log(200)
+"""The evidence (log odds) that one in 200 healthy new values reaches. What is new has one possible
 onset, its first call; anything else could begin at any time and needs more."""
 FALSE_PER = 30 * WEEK
 """Of each reach, one suspicion in so long is false: a long stretch has few chances to be."""
@@ -65,14 +65,14 @@ class PooledSuspicion:
     answer: Explanation
     counted: CellCounts
     is_first: bool
-    """Whether it is a version that was never called before."""
+    """Whether it was never called before."""
     until: datetime
 
     @property
     def is_sure(self) -> bool:
-        """Whether so much is rarely false, of so long a stretch or of a new version."""
+        """Whether so much is rarely false, of so long a stretch or of what is new."""
         chances = FALSE_PER / max(self.until - self.begin, HOUR)
-        return self.evidence >= (PER_VERSION if self.is_first else log(chances))
+        return self.evidence >= (PER_NEW if self.is_first else log(chances))
 
     def touched(self) -> frozenset[SeriesKey]:
         return frozenset(self.counted.cells[index].place.series for index in self.answer.cells)
@@ -201,8 +201,7 @@ def _explain(
         return None
     evidence = log1p(-min(posterior.nothing, SURE)) - log(max(posterior.nothing, 1 - SURE))
     best = posterior.answers[0]
-    is_version = not VERSIONS.isdisjoint(best.subsets[0].dimensions)
-    is_first = is_version and not any(best.subsets[0].touches(cell.place) for cell in before)
+    is_first = not any(best.subsets[0].touches(cell.place) for cell in before)
     return PooledSuspicion(begin, evidence, best, counted, is_first, stretch.window.until)
 
 

@@ -89,6 +89,18 @@ def test_a_new_prompt_needs_fewer_failures_than_what_may_begin_at_any_minute() -
     assert (found.finding.cause, found.finding.value) == (Cause.PROMPT, "v2")
 
 
+def test_a_new_model_needs_as_few_failures_as_a_new_version() -> None:
+    """3 of 5 of its calls fail: it cannot have begun before its first call."""
+
+    def few(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
+        if at < BEGUN or number % 60:
+            return place, None
+        return place._replace(model="m-new"), "not_json" if number // 60 % 5 < 3 else None
+
+    (found,) = judged(few)
+    assert (found.finding.cause, found.finding.value) == (Cause.MODEL, "openai/m-new")
+
+
 def test_a_release_that_nobody_runs_any_more_is_over() -> None:
     def taken_back(place: Dimensions, at: datetime, number: int) -> tuple[Dimensions, str | None]:
         is_back = at >= NOW - timedelta(hours=2)
