@@ -106,7 +106,9 @@ def _migrated_cluster() -> Path:
             with throw_away_folder() as folder:
                 postgres.initialise(folder / "pg")
                 with serving(folder / "pg", folder, signal.SIGINT) as url:
-                    postgres.create_database(folder / "s", MIGRATED)
+                    program = str(find_postgresql() / "createdb")
+                    where = ["--host", str(folder / "s"), "--username", postgres.ROLE]
+                    postgres.run_once([program, *where, MIGRATED])
                     _migrate(url.replace("/failsoft?", f"/{MIGRATED}?"))
                 (folder / "pg").rename(cluster)
     return cluster

@@ -88,11 +88,6 @@ def server_command(folder: Path, sockets: Path, options: dict[str, str] | None =
     return launch_command(arguments, end_with=signal.SIGQUIT, own=[folder, sockets])
 
 
-def create_database(sockets: Path, name: str = ROLE) -> None:
-    program = str(find_postgresql() / "createdb")
-    run_once([program, "--host", str(sockets), "--username", ROLE, name])
-
-
 def is_ready(sockets: Path) -> bool:
     program = str(find_postgresql() / "pg_isready")
     # Named, since without it the program looks for the name of the user, who may have none.
@@ -104,8 +99,9 @@ def ensure_database(sockets: Path) -> bool:
     """Create the database if it is missing; return False without a server."""
     if not is_ready(sockets):
         return False
+    program = str(find_postgresql() / "createdb")
     try:
-        create_database(sockets)
+        run_once([program, "--host", str(sockets), "--username", ROLE, ROLE])
     except PostgresError as error:
         return "already exists" in str(error)
     return True

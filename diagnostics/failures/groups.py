@@ -43,7 +43,17 @@ Sample = tuple[Event, EventPayload]
 
 @dataclass(frozen=True, slots=True)
 class FreshGroup:
-    """A failure group in a window, which may be new or regressed."""
+    """A failure group that is new in a window, or regressed."""
+
+    group: FailureGroup
+    seen: int
+    models: Mapping[ModelKey, int]
+    is_regressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A failure group in a window."""
 
     group: FailureGroup
     seen: int
@@ -57,15 +67,6 @@ class FreshGroup:
     """Failures by (provider, model), most first."""
     trend: Sequence[int]
     """Failures in equal slots of the window, oldest first."""
-
-    @property
-    def is_regressed(self) -> bool:
-        """Whether it came back in the window after it was resolved, of `newest_groups`."""
-        return bool(getattr(self.group, "came_back", False))
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow(FreshGroup):
     runs: int
     """The runs of its latest 100 failures in the window under the terms."""
     repaired: int
@@ -117,7 +118,7 @@ def group_row(project_id: int, group_id: int, question: GroupQuestion) -> GroupR
 
 
 def newest_groups(
-    project_id: int, since: datetime, until: datetime, limit: int = 5, terms: Sequence[Term] = ()
+    project_id: int, since: datetime, until: datetime, terms: Sequence[Term] = ()
 ) -> list[FreshGroup]:
     """Return the groups that began or regressed in since <= t < until, latest failure first.
 
@@ -135,11 +136,11 @@ def newest_groups(
     )
     groups = {group.pk: group for group in candidates.order_by("-last_seen", "-pk")[:MOST_FRESH]}
     question = GroupQuestion(since, until, terms, ids=list(groups))
-    counts_by_group = count_groups(project_id, question, limit)
-    models, trends = shapes_of(project_id, question, list(counts_by_group), trend_slots(question))
+    counts = count_groups(project_id, question, MOST_FRESH)
+    models, _ = shapes_of(project_id, question, list(counts), whole_slots(question, 1))
     return [
-        FreshGroup(groups[pk], *counts, _sort_models(models[pk]), trends[pk])
-        for pk, counts in counts_by_group.items()
+        FreshGroup(group := groups[pk], seen, _sort_models(models[pk]), group.came_back)
+        for pk, (seen, _) in counts.items()
     ]
 
 

@@ -244,7 +244,7 @@ def _read_models(
 
 def _read_groups(scope: ReportScope) -> tuple[list[GroupFigures], int]:
     """Return new, regressed and resolved groups (at most 5 of each), and how many more."""
-    newest = newest_groups(scope.project_id, scope.since, scope.until, MOST_FRESH, scope.terms)
+    newest = newest_groups(scope.project_id, scope.since, scope.until, scope.terms)
     shown = sorted(newest[:MOST_GROUPS], key=lambda row: not row.is_regressed)
     resolved = _resolved_groups(scope)
     rows: list[tuple[GroupNews, FailureGroup, Mapping[ModelKey, int], int]] = [
