@@ -42,15 +42,15 @@ SIGNS = {
 
 
 class BodyNotJsonError(APIException):
-    """400: where the body stops being JSON."""
+    """400: why the body is not JSON, and where it stops being it."""
 
     status_code = status.HTTP_400_BAD_REQUEST
 
-    def __init__(self, message: str, line: int, column: int) -> None:
-        super().__init__(message, "not_json")
+    def __init__(self, error: JsonTextError) -> None:
+        super().__init__(error.message, error.code)
         # The framework's type has no numbers, but its renderer supports them.
-        problem: Any = {"detail": message, "code": "not_json"}
-        problem |= {"line": line, "column": column}
+        problem: Any = {"detail": error.message, "code": error.code}
+        problem |= {"line": error.line, "column": error.column}
         self.detail = problem
 
 
@@ -172,7 +172,7 @@ def refusing_body() -> Iterator[None]:
     try:
         yield
     except JsonTextError as error:
-        raise BodyNotJsonError(error.message, error.line, error.column) from error
+        raise BodyNotJsonError(error) from error
     except TooLargeError as error:
         raise BodyTooLargeError(str(error)) from error
     except WrongShapeError as error:

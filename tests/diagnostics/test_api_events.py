@@ -148,6 +148,14 @@ def test_a_body_that_is_not_json_is_located(
     assert column is None or fault["column"] == column
 
 
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [(b"[x]", "not_json"), (b'{"a": 1, "a": 2}', "duplicate_key"), (b"[" * 5000, "too_deep")],
+)
+def test_the_code_names_what_is_wrong_with_a_body(post: Post, body: bytes, code: str) -> None:
+    assert post(body).json()["code"] == code
+
+
 def test_a_body_without_content_is_called_empty(post: Post) -> None:
     answer = post(b" \n")
     assert (answer.status_code, answer.json()["detail"]) == (400, "this is not JSON: it is empty")
@@ -284,7 +292,8 @@ def test_bodies_beyond_the_bounds_are_too_large(post: Post) -> None:
 def test_a_cut_off_or_made_up_gzip_is_refused(post: Post) -> None:
     packed = gzip.compress(b"[]")
     for body in (packed[:-4], b"no gzip"):
-        assert post(body, coding="gzip").status_code == 400
+        answer = post(body, coding="gzip")
+        assert (answer.status_code, answer.json()["code"]) == (400, "not_gzip")
 
 
 @pytest.mark.parametrize(
