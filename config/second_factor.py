@@ -63,6 +63,7 @@ def _if_readable(read: Callable[..., Any], otherwise: object) -> Callable[..., A
 TOTP.validate_code = _if_readable(TOTP.validate_code, otherwise=False)
 TOTP.is_readable = _if_readable(lambda app: bool(decrypt(app.instance.data["secret"])), False)
 RecoveryCodes.generate_codes = _if_readable(RecoveryCodes.generate_codes, otherwise=())
+RecoveryCodes.is_readable = lambda codes: bool(codes.generate_codes())
 
 
 class RequireSecondFactor:

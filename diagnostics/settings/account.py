@@ -1,7 +1,5 @@
 """The user's account: name, zone, theme, second factors, sessions, sign-ins."""
 
-from collections import Counter
-
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress
@@ -87,7 +85,8 @@ def account(request: ConsoleRequest) -> HttpResponse:
     context = {
         "form": form,
         "look": profile_form,
-        "factors": dict(Counter(map(str, factors.values_list("type", flat=True)))),
+        "factors": {str(factor.type): factor.wrap() for factor in factors},
+        "keys": factors.filter(type=Authenticator.Type.WEBAUTHN).count(),
         "require_mfa": settings.FAILSOFT_REQUIRE_MFA,
         "sessions": list(sessions.filter(session_key__in=open_keys)[:SIGN_INS_SHOWN]),
         "current": request.session.session_key,

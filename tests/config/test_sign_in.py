@@ -358,10 +358,12 @@ def test_an_app_that_another_key_sealed_is_called_unreadable_until_it_is_set_up_
     secret = staff.get(f"{app}activate/").context["form"].secret
     staff.post(f"{app}activate/", {"code": code_of(secret)})
     assert "Active." in staff.get("/accounts/2fa/").text
+    assert "unreadable" not in staff.get("/account/").text
     settings.FAILSOFT_WORKING_KEY = base64.b64encode(bytes(range(32))).decode()
     page = staff.get("/accounts/2fa/").text
     assert "Active." not in page
     assert page.count("encrypted with another FAILSOFT_WORKING_KEY") == 2  # app and codes
+    assert staff.get("/account/").text.count("unreadable") == 3  # MFA, app and codes
     staff.post(f"{app}deactivate/")
     secret = staff.get(f"{app}activate/").context["form"].secret
     staff.post(f"{app}activate/", {"code": code_of(secret)})
