@@ -23,7 +23,7 @@ from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import slice_words, widest_of
 from diagnostics.analysis.statistics import wilson_interval
 from diagnostics.figures import ONE_LINE
-from diagnostics.queries.series import latest_degraded
+from diagnostics.queries.series import latest_events
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.outbox import enqueue
@@ -31,6 +31,7 @@ from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.cause import Cause
 from diagnostics.verdict.verdicts import rate_of
 from diagnostics.verdict.wording import StoredRate, onset_of, sentence_of
+from failsoft.events import FAILURE_EVENT_KINDS
 from failsoft.json_values import JSON
 
 REASONS: Mapping[str, Reason] = {
@@ -45,7 +46,8 @@ REASONS: Mapping[str, Reason] = {
 TASK = "diagnostics.tasks.deliver_due"
 QUEUE = "notify"
 HOUR = timedelta(hours=1)
-SAMPLES = 3
+# The runs of an alert, of these latest failures: runs end later than the calls that raise it.
+SAMPLES, SAMPLED = 3, 30
 MOST_SLICES = 10
 SILENCED = "a silence covers it"
 BY_HAND = "a person resolved it"
@@ -316,9 +318,9 @@ def _rate_of_slices(slices: Sequence[IncidentSlice]) -> StoredRate | None:
 
 def _samples(incident: Incident, now: datetime) -> list[SampleRun]:
     selection = read_selection(dict(parse_qsl(incident.filter)))
-    runs = latest_degraded(incident.project_id, selection, now, SAMPLES)
-    references = [run.correlation_id for run in runs if run.correlation_id]
+    events = latest_events(incident.project_id, FAILURE_EVENT_KINDS, selection, now, SAMPLED)
+    references = dict.fromkeys(event.correlation_id for event in events if event.correlation_id)
     return [
         SampleRun(reference=name, path=f"{reverse('find_goal')}?{urlencode({'reference': name})}")
-        for name in references
+        for name in list(references)[:SAMPLES]
     ]

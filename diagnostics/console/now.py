@@ -30,7 +30,7 @@ from diagnostics.failures.wording import title_of
 from diagnostics.figures import Tone, listed, plural, rate_percent
 from diagnostics.ingest.models import KeyMinute
 from diagnostics.queries.call_counts import kind_filter
-from diagnostics.queries.series import covered_by, latest_degraded, window_of
+from diagnostics.queries.series import covered_by, latest_events, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
 from diagnostics.verdict.advice import Advice, advice_of
@@ -41,6 +41,7 @@ from diagnostics.web.charts.scales import share_of
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_action, member_page, require_actor, respond
+from failsoft.events import EventKind
 
 MOST_CARDS, MOST_OPEN, MOST_NAMED = 3, 50, 3
 SILENCE_HOURS = (1, 4, 8, 24)
@@ -214,7 +215,7 @@ def now_context(
         "trend_hours": round(axis.span.total_seconds() / 3600),
         "ticks": [share_of(mark.at, axis.since, axis.until) for mark in marks],
         "fresh": _fresh(project_id, selection, window_of(selection, now)),
-        "latest": latest_degraded(project_id, selection, until, LATEST),
+        "latest": latest_events(project_id, [EventKind.DEGRADED], selection, until, LATEST),
         "is_empty": not rows and not selection.terms,
         "checked": judged.at,
         "left_out": judged.left_out,

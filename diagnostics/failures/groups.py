@@ -122,8 +122,7 @@ def newest_groups(
 ) -> list[FreshGroup]:
     """Return the groups that began or regressed in since <= t < until, latest failure first.
 
-    Resolved and muted groups are omitted. Three statements for any number of groups; the page of
-    a group is the address `failure` with `group.pk`.
+    Resolved and muted groups are omitted. Three statements for any number of groups.
     """
     came_back = GroupChange.objects.filter(
         group_id=OuterRef("pk"), kind=GroupChange.Kind.REGRESSED, at__gte=since, at__lt=until

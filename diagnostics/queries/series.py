@@ -1,11 +1,11 @@
-"""Queries of series: counts of a window, what of a range is counted, curves, and the latest ends.
+"""Queries of series: counts of a window, what of a range is counted, curves, and the latest events.
 
 The number of series has no bound, and what a judgement costs grows with it: of a large project
 those with the most calls are judged, and those with the most failures.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
@@ -33,6 +33,7 @@ from diagnostics.store.windows import (
     floor,
     kept_of,
 )
+from failsoft.events import EventKind
 
 BASELINE_SPAN = timedelta(days=7)
 SLOT_WIDTHS = tuple(
@@ -257,15 +258,15 @@ def next_series(project_id: int, terms: Sequence[Term], last: int, limit: int) -
     return [identifier for (identifier,) in fetch(text, parameters)]
 
 
-def latest_degraded(
-    project_id: int, selection: Selection, until: datetime, limit: int
+def latest_events(
+    project_id: int, kinds: Collection[EventKind], selection: Selection, until: datetime, limit: int
 ) -> list[Event]:
-    """Return the latest runs that ended degraded, newest first."""
+    """Return the latest events of some kinds, newest first."""
     since, latest = selection.since(until), list[Event]()
     # The newest day mostly has enough, and planning to read ninety costs more than reading it.
     for begin in dict.fromkeys((max(since, until - WIDTHS[Grain.DAY]), since)):
         events = Event.objects.filter(
-            project_id=project_id, kind="degraded", occurred_at__gte=begin, occurred_at__lt=until
+            project_id=project_id, kind__in=kinds, occurred_at__gte=begin, occurred_at__lt=until
         )
         events = narrow(events, selection, Days(begin, until))
         latest = list(events.order_by("-occurred_at", "-event_id")[:limit])

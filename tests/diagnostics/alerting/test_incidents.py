@@ -38,8 +38,10 @@ from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
 from diagnostics.verdict.wording import sentence_of
+from tests.console import post_events
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
-from tests.diagnostics.alerting.notifications.building import travel
+from tests.diagnostics.alerting.notifications.building import happen, make_incident, travel
+from tests.diagnostics.builders import wire_event
 
 pytestmark = pytest.mark.django_db
 
@@ -319,6 +321,17 @@ def test_a_level_that_has_become_usual_ends_its_incident_and_says_so(
     facts = facts_of(Notice(incident, cleared, Reason.RECOVERED, "warning", now))
     assert headline_of(facts).startswith("New baseline after ")
     assert "did not drop" in lead_of(facts)
+
+
+def test_an_alert_shows_runs_with_failures_before_they_have_ended(project: Project) -> None:
+    incident, now = make_incident(project, filter="provider=fake"), clock.now()
+    for reference, attempt in (("a", 1), ("a", 2), ("b", 1)):
+        at = (now - MINUTE).isoformat()
+        event = wire_event(correlation_id=reference, attempt=attempt, occurred_at=at)
+        post_events(project, event)
+    happen(incident)
+    notice = Notice(incident, incident.transitions.get(), Reason.FIRED, "warning", now)
+    assert sorted(sample.reference for sample in facts_of(notice).samples) == ["a", "b"]
 
 
 def test_what_got_better_is_given_no_cause(incident: Incident, now: datetime) -> None:

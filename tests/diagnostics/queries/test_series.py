@@ -9,12 +9,13 @@ from pytest_django import DjangoAssertNumQueries
 from diagnostics import clock
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.series import SeriesKey
-from diagnostics.queries.series import counts_by_series, latest_degraded, trends
+from diagnostics.queries.series import counts_by_series, latest_events, trends
 from diagnostics.queries.sums import Question, Slots, sum_rollups
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import Selection
 from diagnostics.store import aggregation
 from diagnostics.store.windows import Grain, align, align_to
+from failsoft.events import EventKind
 from tests.console import post_events
 from tests.diagnostics.builders import degraded, succeeded, wire_event
 
@@ -174,5 +175,5 @@ def test_latest_degraded_runs_are_read_from_the_newest_day_while_it_has_enough(
     post_events(project, *(degraded(occurred_at=at.isoformat()) for at in times))
     for limit, queries in ((1, 1), (2, 2)):
         with django_assert_num_queries(queries):
-            found = latest_degraded(project.pk, Selection("7d"), now, limit)
+            found = latest_events(project.pk, [EventKind.DEGRADED], Selection("7d"), now, limit)
         assert [event.occurred_at for event in found] == times[::-1][:limit]
