@@ -129,7 +129,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
     Cause.SCHEMA: CauseWords(
         "our schema",
         ITS_CALLS,
-        "Restore the previous schema version, or describe the change in the prompt.",
+        "Check this schema, or restore its previous version if it has one.",
         "Calls with this version",
         "It began with the new version; too few good answers to another one to compare with",
     ),

@@ -74,10 +74,15 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         ("refusal", Cause.MODEL, ("Route plans to another model", "Read samples")),
         ("call_rate_limited", Cause.MODEL, ("Lower", "Route plans to another model")),
         ("not_json", Cause.PROMPT, ("Restore the previous prompt", "Request")),
-        ("not_json", Cause.SCHEMA, ("Restore the previous schema", "Request")),
+        # Its first version has none before it.
+        (
+            "not_json",
+            Cause.SCHEMA,
+            ("Check this schema, or restore its previous version if", "Request"),
+        ),
         # A change of ours makes calls time out: the provider's status says nothing of it.
         ("call_timeout", Cause.PROMPT, ("Restore", "Compare the length")),
-        ("call_provider_error", Cause.SCHEMA, ("Restore", "Compare the request")),
+        ("call_provider_error", Cause.SCHEMA, ("Check this schema", "Compare the request")),
         ("refusal", Cause.RELEASE, ("Roll the release back", "Read samples")),
         # Nothing can be rolled back where nothing is new.
         ("refusal", Cause.SOURCE, ("Check what changed in this source", "Read samples")),
