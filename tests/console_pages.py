@@ -34,13 +34,13 @@ class NoSampleError(LookupError):
     """nothing says what a parameter of an address stands for"""
 
 
-def newest(label: str, field: str = "pk", **filters: Any) -> Sample:
+def newest(label: str, field: str = "pk", *, by: str = "pk", **filters: Any) -> Sample:
     """Give a field of the project's latest row of a model, or None."""
 
     def find(project: Project) -> Any:
         model: type[Model] = apps.get_model(label)
         rows = model._default_manager.filter(project=project, **filters)
-        return rows.order_by("-pk").values_list(field, flat=True).first()
+        return rows.order_by(f"-{by}").values_list(field, flat=True).first()
 
     return find
 
@@ -49,7 +49,7 @@ SAMPLES: dict[str, Sample] = {
     "reference": newest("agents.Goal", "correlation_id"),
     "goal_id": newest("agents.Goal"),
     "run_id": newest("plans.Run"),
-    "group_id": newest("diagnostics.FailureGroup"),
+    "group_id": newest("diagnostics.FailureGroup", by="last_seen"),
     "provider": newest("diagnostics.Series", "provider", provider__isnull=False),
     "name": newest("diagnostics.Series", "model", provider__isnull=False),
     "token": lambda project: None,

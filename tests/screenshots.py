@@ -53,7 +53,7 @@ def main() -> int:
     asked = parser.parse_args()
     logging.getLogger("django.request").setLevel(logging.CRITICAL)
     fill = FILLINGS[asked.project]
-    with serving(lambda project, _: fill(project), None) as served:
+    with serving(lambda project, _: fill(project), None, is_kept=False) as served:
         # Asked before the browser comes: it brings a loop that queries may not run in.
         pages = (
             _named(console_pages(served.client, served.project))

@@ -112,7 +112,7 @@ class KeyResource(Resource):
 
 
 class KeyView(KeyedView):
-    required_scopes: ClassVar = {"GET": None}
+    required_scopes: ClassVar = {"GET": None, "OPTIONS": None}
 
     @extend_schema(
         operation_id="key_retrieve",

@@ -65,7 +65,9 @@ class Stretch:
         return max(self.origin + slot * self.width, self.window.since)
 
     def end(self, slot: int) -> datetime:
-        return min(self.origin + (slot + 1) * self.width, self.until)
+        end = self.origin + (slot + 1) * self.width
+        # An event may be minutes ahead of the clock, in a slot that has not begun.
+        return min(end, self.until) if self.begin(slot) < self.until else end
 
 
 @dataclass(frozen=True, slots=True)

@@ -695,6 +695,12 @@ def test_a_script_file_is_shared_and_keeps_its_place(tmp_path: Path) -> None:
     assert [json.loads(line)["user"] for line in calls] == ["Say hi"] * 4
 
 
+def test_a_script_may_hold_half_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text('{"text": "a\\ud800b"}\n')
+    assert open_script(f"file:{path}").complete(ask()).text == "a\ud800b"
+
+
 def test_a_script_that_is_at_its_end_says_so() -> None:
     with pytest.raises(RefusedCallError, match="no more answers"):
         ScriptedProvider([]).complete(ask())

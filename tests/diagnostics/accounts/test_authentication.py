@@ -40,6 +40,7 @@ def test_a_key_reads_what_it_may_do_and_never_its_secret(project: Project, scope
     assert datetime.fromisoformat(key["expires_at"]) == ends
     assert {*key} == {"id", "name", "project", "scopes", "created_at", "expires_at", "last_used_at"}
     assert issued.text.rsplit("_", 1)[1] not in answer.text
+    assert client.options("/api/v1/key").status_code == 200
     assert client.post("/api/v1/key").status_code == 405
     assert Client().get("/api/v1/key").status_code == 401
 

@@ -288,6 +288,18 @@ def test_an_evaluation_finds_the_run_by_the_response_alone(agent: Agent, comes_f
     assert agent.run() == ("bad", True)
 
 
+def test_an_evaluation_finds_the_run_of_a_call_whose_first_span_ended_earlier(agent: Agent) -> None:
+    reply = {"gen_ai.response.id": "resp-1"}
+    inner = call({"failsoft.correlation_id": "run-1"}, span_id=OTHER_SPAN)
+    outer = call(reply, end_time_unix_nano=inner.end_time_unix_nano + 100 * bodies.MILLISECOND_NS)
+    inner.parent_span_id = outer.span_id
+    agent.export(bodies.traces(inner, scope="openai"))
+    agent.export(bodies.traces(outer, scope="langchain"))
+    record = bodies.log_record(RESULT, {**FAILED, **reply}, trace_id="", span_id="")
+    agent.export(bodies.logs(record), "/v1/logs")
+    assert agent.run() == ("bad", True)
+
+
 def test_an_evaluation_before_its_span_moves_to_the_run_the_span_names(agent: Agent) -> None:
     agent.export(bodies.logs(bodies.log_record(RESULT, FAILED)), "/v1/logs")
     agent.export(bodies.traces(call(attributes={"failsoft.correlation_id": "run-1"})))

@@ -41,3 +41,11 @@ def test_slots_of_days_take_in_nothing_before_or_after_what_is_asked() -> None:
     assert stretch.begin(1) == datetime(2026, 10, 22, tzinfo=UTC)
     assert stretch.end(stretch.count - 1) == stretch.window.until
     assert stretch.window.finest is Grain.HOUR
+
+
+def test_every_slot_of_a_stretch_that_reaches_ahead_of_the_clock_has_a_width() -> None:
+    stretch = stretch_of(VerdictRange(NOW - HOUR, NOW + HOUR, NOW))
+    slots = [(stretch.begin(slot), stretch.end(slot)) for slot in range(stretch.count)]
+    assert all(begin < end for begin, end in slots)
+    (running,) = [end for begin, end in slots if begin < NOW <= end]
+    assert running == NOW
