@@ -77,7 +77,7 @@ class ScriptFile:
                 calls.write(json.dumps(asdict(request)) + "\n")
         lines = self._path.read_text(encoding="utf-8").splitlines()
         # By json, which reads half a character, as a model may write it.
-        replies = [ScriptedReply(**json.loads(line)) for line in lines if line.strip()]
+        replies = [ScriptedReply.model_validate(json.loads(line)) for line in lines if line.strip()]
         return pick_reply(replies, place).play()
 
 
