@@ -29,6 +29,7 @@ class BoundError(Exception):
 
 def clean_text(text: str) -> str:
     """Replace NUL and lone surrogates, which PostgreSQL cannot store, by U+FFFD."""
+    text = str.__str__(text)  # of an enumeration its value, not its name
     if text.isascii() and "\0" not in text:
         return text
     return UNSTORABLE.sub(REPLACEMENT, text)

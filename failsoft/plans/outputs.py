@@ -61,10 +61,7 @@ class _Copy:
         self._size += len(text)
         if self._size > MAX_OUTPUT_BYTES:
             raise UnusableOutputError(f"expected at most {MAX_OUTPUT_BYTES} characters of text")
-        # A fast path: most texts need no cleaning.
-        if text.isascii() and "\0" not in text:
-            return str(text)
-        return clean_text(str(text))
+        return clean_text(text)
 
     def _copy_key(self, key: object) -> str:
         if not isinstance(key, str):

@@ -188,7 +188,7 @@ class _Resolver:
             error = f"Step {index + 1} is not an object."
             return Defect("malformed_step", error, False)
         step_id = step.get("step_id")
-        first = self.index_of.get(step_id, index) if type(step_id) is str else index
+        first = self.index_of.get(step_id, index) if isinstance(step_id, str) else index
         if first != index:
             quoted_id = quote(self.names[index])
             error = f"The id {quoted_id} was already declared by step {first + 1}."
@@ -220,7 +220,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _text_or_empty(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return str.__str__(value) if isinstance(value, str) else ""
 
 
 def _declare(steps: list[dict[str, Any]]) -> dict[str, int]:

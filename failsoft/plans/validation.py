@@ -64,7 +64,7 @@ def check_bounds(value: object, violations: Violations) -> bool:
         if walk.nodes > MAX_NODES:
             violations.add("", "too_many_values", f"expected at most {MAX_NODES} values")
             break
-        is_object = type(container) is dict
+        is_object = isinstance(container, dict)
         items: Iterable[tuple[Any, Any]] = container.items() if is_object else enumerate(container)
         for key, item in items:
             if is_object and not isinstance(key, str):
@@ -77,19 +77,18 @@ def check_bounds(value: object, violations: Violations) -> bool:
 
 
 def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: Link | None) -> None:  # noqa: ANN401 - JSON
-    kind = type(item)
-    if kind is dict or kind is list:
+    if isinstance(item, (dict, list)):
         if depth >= MAX_DEPTH:
             walk.violations.add(
                 point(*parts_of(link)), "too_deep", f"expected at most {MAX_DEPTH} levels"
             )
         elif item:
             walk.pending.append((item, depth + 1, link))
-    elif kind is str:
+    elif isinstance(item, str):
         walk.mentions_output |= item.startswith("$")
         if len(item) > _SURELY_SHORT:
             _check_string(walk, item, link)
-    elif item is not None and kind is not bool:
+    elif item is not None:
         _check_scalar(walk, item, link)
 
 

@@ -1,6 +1,8 @@
 """The payload validator beyond the golden cases: bounds, messages, hostile values."""
 
 import time
+from collections import OrderedDict
+from enum import Enum, IntEnum
 from typing import Any
 
 import pytest
@@ -268,3 +270,26 @@ def _shape(shape: str, count: int) -> list[dict[str, Any]]:
     if shape == "referring":
         return [_step(ids[k], x=f"${ids[0]}.output" if k else 1) for k in range(count)]
     return [_step(step_id) for step_id in ids]
+
+
+class _Name(str, Enum):  # noqa: UP042 - not a StrEnum, whose str() is its value
+    ECHO = "echo"
+    FIRST = "step_1"
+
+
+class _Count(IntEnum):
+    TWO = 2
+
+
+def test_a_subclass_of_a_json_type_is_a_value_of_that_type() -> None:
+    step = {"step_id": _Name.FIRST, "title": _Name.ECHO, "tool": _Name.ECHO}
+    args = OrderedDict({_Name.ECHO: [_Name.ECHO, _Count.TWO]})
+    plan = OrderedDict(steps=[OrderedDict(step, args=args)])
+    assert validate_payload(plan) == []
+    row, meta = execute(plan, Seams(lambda _name, given, _context: given))
+    assert meta["task_status"] == "COMPLETED"
+    assert row["output"] == {"echo": ["echo", 2]}
+    assert [(type(row[key]), row[key]) for key in ("step_id", "tool")] == [
+        (str, "step_1"),
+        (str, "echo"),
+    ]
