@@ -49,8 +49,11 @@ class JudgedAnswer:
     unknown_tools: tuple[str, ...] = ()
 
 
-def any_call(_tool: str, _args: Mapping[str, Any]) -> Sequence[Violation]:
-    return ()
+def any_call(tool: str, _args: Mapping[str, Any]) -> Sequence[Violation]:
+    """Return a violation for what is no name in any registry: brackets or dots around one."""
+    is_placeholder = tool[:1] in ("<", "[", "{", "(", ".", "…")
+    expected = "expected the name of a tool; this stands for one"
+    return (Violation("", TOOL_UNKNOWN, expected),) if is_placeholder else ()
 
 
 def no_calls(_value: object) -> Iterator[PlacedCall]:

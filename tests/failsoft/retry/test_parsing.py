@@ -305,3 +305,11 @@ def test_the_message_names_five_errors_and_counts_the_others(faults: int, more: 
     assert message.count(".tool: expected") == 5
     assert message.endswith("; and 1 more") == more
     assert ("more" in message) == more
+
+
+@pytest.mark.parametrize("tool", ["<tool name>", "[Werkzeug]", "{{tool}}", "..."])
+def test_a_plan_whose_tool_only_stands_for_one_is_refused_without_a_registry(tool: str) -> None:
+    answer = json.dumps({"steps": [{"step_id": "step_1", "tool": {"name": tool, "args": {}}}]})
+    error = parse_answer(answer, PLAN)["error"]
+    assert error["type"] == "schema_invalid"
+    assert "this stands for one" in error["message"]
