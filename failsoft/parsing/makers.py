@@ -13,6 +13,10 @@ from typing import Any
 MAKERS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("makers.toml").read_text(encoding="utf-8")
 )
+for _row in MAKERS["refusals"]:
+    if "says" in _row:
+        _subject, _predicate, *_phrases = _row["says"]
+        _row.setdefault("templates", []).extend([rf"{_subject}\s*(?:{_predicate})", *_phrases])
 
 
 class FinishClass(StrEnum):
@@ -45,6 +49,9 @@ _ENDINGS = {
 }
 
 
+_STARTS = {r"\b": r"\b", "^": r"(?:\A|(?<=[.!?] )|(?<=\n))"}
+
+
 @lru_cache(maxsize=1000)
 def ending_of(reason: str | None) -> FinishClass | None:
     """Return the class of a finish reason of any maker; None without a reason."""
@@ -63,10 +70,14 @@ def phrases(column: str, *, instead: str = "") -> str:
     """
     rows = (row.get(column, row.get(instead, ())) for row in MAKERS["refusals"])
     found = [phrase for row in rows for phrase in row]
-    # What begins with a word is tried only where one begins.
-    words = "|".join(phrase.removeprefix(r"\b") for phrase in found if phrase.startswith(r"\b"))
-    others = [phrase for phrase in found if not phrase.startswith(r"\b")]
-    return "|".join([*others, rf"\b(?:{words})"] if words else others)
+    # What begins with a word or a sentence is tried only where one begins.
+    groups: dict[str, list[str]] = {start: [] for start in _STARTS}
+    others: list[str] = []
+    for phrase in found:
+        start = next((start for start in _STARTS if phrase.startswith(start)), None)
+        (others if start is None else groups[start]).append(phrase.removeprefix(start or ""))
+    begun = [rf"{_STARTS[start]}(?:{'|'.join(group)})" for start, group in groups.items() if group]
+    return "|".join([*others, *begun])
 
 
 # Behind one of these, nothing belongs to an answer.

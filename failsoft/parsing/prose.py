@@ -40,7 +40,7 @@ _SPEAKERS = re.compile(
 )
 _CLAUSE_END = re.compile(r"[.!?,;](?=\s)|[。！？，；\n]")
 _LEAD = " \t\r\n:：*`'\"("
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+(?=\S)|\n\s*\n(?=\s*\S)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？؟])\s*(?=\S)|\n\s*\n(?=\s*\S)")
 _REST = 2_000
 
 
