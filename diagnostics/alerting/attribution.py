@@ -14,7 +14,6 @@ It is put down to a cause of the project's verdict, or to one of its own verdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 import structlog
 from django.db import DatabaseError, transaction
@@ -24,7 +23,7 @@ from diagnostics.alerting.signals import Slice
 from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.verdicts import Verdict, stored_form
+from diagnostics.verdict.verdicts import StoredVerdict, Verdict, stored_form
 
 logger = structlog.get_logger(__name__)
 
@@ -102,17 +101,15 @@ class VerdictCache:
     now: datetime
     _known: dict[SliceKey, Verdict | None] = field(default_factory=dict)
 
-    def attribute(self, first: Slice, *others: Slice) -> tuple[Attribution, dict[str, Any]]:
+    def attribute(self, first: Slice, *others: Slice) -> tuple[Attribution, StoredVerdict]:
         """Return what the trouble of slices comes from, and the verdict that says so.
 
         That of the project's causes which touches them; else one of the first slice's own.
         """
         verdict = self.cause_of(first, *others) or self._verdict(first)
         if verdict is None:
-            return attribution_of(first, None), {}
-        kept = stored_form(verdict)
-        del kept["incidents"]
-        return attribution_of(first, verdict), kept
+            return attribution_of(first, None), StoredVerdict()
+        return attribution_of(first, verdict), stored_form(verdict)
 
     def cause_of(self, *slices: Slice) -> Verdict | None:
         """Return which of the project's causes slices are put down to.

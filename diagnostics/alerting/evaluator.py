@@ -27,7 +27,6 @@ from diagnostics.store.deadlines import TurnPart, all_turns_until, give_turns
 from diagnostics.store.models import EVALUATOR, Heartbeat, Series
 from diagnostics.store.sql import change
 from diagnostics.store.windows import AHEAD, LATE, floor
-from diagnostics.verdict.wording import since_of
 
 MOST_MISSED = 60
 """Minutes that are caught up after an outage; what is older is passed over."""
@@ -156,8 +155,8 @@ def refresh_verdicts(project_id: int, slot: datetime, now: datetime) -> None:
             continue
         attribution, verdict = verdicts.attribute(*slices)
         attribute_to(incident, attribution)
-        incident.verdict_now, incident.verdict_at = verdict, slot
-        incident.onset = since_of(verdict) or incident.onset
+        incident.verdict_now, incident.verdict_at = verdict.as_json(), slot
+        incident.onset = verdict.since or incident.onset
         incident.save(update_fields=["verdict_now", "verdict_at", "onset", "cause", "cause_value"])
 
 

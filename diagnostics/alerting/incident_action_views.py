@@ -22,7 +22,6 @@ from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.senders.messages import ACKNOWLEDGE
 from diagnostics.figures import plural, read_number
 from diagnostics.verdict.ratings import OUTDATED, mark_verdict
-from diagnostics.verdict.wording import sentence_of
 from diagnostics.web.pages import ConsoleRequest, member_action, own_page, require_actor
 from diagnostics.web.signed_links import BadLinkError, link_page, read_link
 
@@ -170,7 +169,7 @@ def _answer(
     request: HttpRequest, what: str, row: Notification | None = None, status: int = 200
 ) -> HttpResponse:
     incident = row.incident if row else None
-    verdict = sentence_of(incident.latest_verdict) if incident else None
+    verdict = incident.latest_verdict.told if incident else None
     sentence = verdict and verdict.parts
     context = {"what": what, "row": row, "incident": incident, "sentence": sentence}
     # No script knows the zone here: the channel's is what the mail was written in.

@@ -28,7 +28,7 @@ from diagnostics.rest.resources import EXPORTS, REFUSALS, ROW_PROBLEMS, Paged, R
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.wording import wire_form
+from diagnostics.verdict.verdicts import StoredVerdict
 
 
 def person_name(user: Any) -> str | None:  # noqa: ANN401 - a user, or nobody
@@ -77,7 +77,7 @@ class IncidentResource(Resource):
     sentence: Annotated[
         str | None,
         Field(validation_alias="latest_verdict", description="of the verdict, as it is now"),
-        BeforeValidator(lambda verdict: wire_form(verdict).get("sentence")),
+        BeforeValidator(lambda verdict: verdict.text or None),
     ]
     resolution_cause: Annotated[str | None, Field(description="as a person said")]
     tracker_url: Given
@@ -125,8 +125,8 @@ def describe_whole_incident(row: Incident) -> dict[str, Any]:
     slices = row.slices.select_related("rule").order_by("pk")
     return {
         **IncidentResource.dump(row),
-        "verdict": wire_form(row.verdict),
-        "verdict_now": wire_form(row.verdict_now),
+        "verdict": StoredVerdict.model_validate(row.verdict).wire,
+        "verdict_now": StoredVerdict.model_validate(row.verdict_now).wire,
         "slices": [IncidentSliceResource.dump(row) for row in slices],
         "timeline": sorted(map(IncidentEntry.dump, lines), key=itemgetter("at")),
     }

@@ -18,8 +18,6 @@ from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
 from diagnostics.store.windows import RunBucket, add_curves, ceil, floor
-from diagnostics.verdict.verdicts import rate_of
-from diagnostics.verdict.wording import onset_of
 from diagnostics.web.charts.series import Mark, SeriesChart, carries_rate, widen
 
 BEFORE, AFTER = timedelta(hours=1), timedelta(hours=1)
@@ -75,7 +73,7 @@ def incident_chart(incident: Incident, now: datetime) -> SeriesChart:
 
 
 def _unit_of(incident: Incident) -> Unit:
-    rate = rate_of(incident.latest_verdict)
+    rate = incident.latest_verdict.rate
     return "call" if rate and rate.counted == "calls" else "run"
 
 
@@ -101,9 +99,9 @@ def _chart(
     marks: Sequence[Mark],
 ) -> SeriesChart:
     """Draw from an hour before the onset, or from as long before as buckets need for a rate."""
-    rate, unit = rate_of(incident.latest_verdict), _unit_of(incident)
+    rate, unit = incident.latest_verdict.rate, _unit_of(incident)
     usual = rate.baseline if rate else None
-    at, low, high = onset_of(incident.latest_verdict) or (incident.onset,) * 3
+    at, low, high = incident.latest_verdict.onset or (incident.onset,) * 3
     whole = SeriesChart(
         name=f"incident-{incident.pk}",
         title=f"Failure rate of {unit}s",

@@ -1,9 +1,8 @@
 """What went wrong together: incidents, their slices, what became of them, and notes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property
-from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -22,7 +21,7 @@ from diagnostics.constraints import NamedRow, check, choices_of, index, known, p
 from diagnostics.redaction.fields import RedactedTextField
 from diagnostics.selection.query_language import Term
 from diagnostics.selection.selection import keeps_all
-from diagnostics.verdict.wording import sentence_of, since_of
+from diagnostics.verdict.verdicts import StoredVerdict
 
 NAMELESS = frozenset({"", "not_enough_data"})
 """Verdicts that name no cause."""
@@ -107,13 +106,13 @@ class Incident(NamedRow):
         ]
 
     @property
-    def latest_verdict(self) -> dict[str, Any]:
+    def latest_verdict(self) -> StoredVerdict:
         """The latest verdict that says what degrades; that of the fire until one is known.
 
         Once the rate is back within its baseline, a verdict no longer says what it was.
         """
-        verdict: dict[str, Any] = self.verdict_now or self.verdict
-        return self.verdict if _names(self.verdict) and not _names(verdict) else verdict
+        first, last = map(StoredVerdict.model_validate, (self.verdict, self.verdict_now))
+        return last if self.verdict_now and (last.names_onset or not first.names_onset) else first
 
     @cached_property
     def touched_models(self) -> set[tuple[str | None, str]]:
@@ -128,12 +127,12 @@ class Incident(NamedRow):
     @property
     def began(self) -> datetime:
         """The onset: by the verdict, which the sentence says; else by the detector."""
-        return since_of(self.latest_verdict) or self.onset
+        return self.latest_verdict.since or self.onset
 
     @property
     def headline(self) -> tuple[Sequence[str | datetime], Sequence[str | datetime]]:
         """What is said of it, and why: in the past tense once it is over."""
-        sentence = sentence_of(self.latest_verdict)
+        sentence = self.latest_verdict.told
         if sentence is None:
             return [self.title.rstrip(".")], ()
         return (
@@ -142,8 +141,10 @@ class Incident(NamedRow):
 
     def cause_words(self, zone: tzinfo | None = None) -> str:
         """Return the cause by the latest verdict that names one, if any; UTC without a zone."""
-        is_named = self.latest_verdict.get("cause") not in NAMELESS
-        sentence = sentence_of(self.latest_verdict if is_named else self.verdict)
+        verdict = self.latest_verdict
+        if verdict.cause in NAMELESS:
+            verdict = StoredVerdict.model_validate(self.verdict)
+        sentence = verdict.told
         if sentence is None:
             return ""
         return sentence.written(zone)[1] if zone else sentence.why
@@ -163,7 +164,7 @@ class Incident(NamedRow):
             return False
         named = {term.field for silence in silences for term in terms_of(silence.filter)}
         for row in self.slices.all():
-            kinds = kinds_of(row.rule.filter, self.latest_verdict) if "kind" in named else ()
+            kinds = kinds_of(row.rule.filter, self.latest_verdict.risen) if "kind" in named else ()
             if not any(silence.mutes(now, row.rule_id, row.slice, kinds) for silence in silences):
                 return False
         return True
@@ -183,11 +184,6 @@ class Incident(NamedRow):
 
 def _fields_of(text: str) -> set[str]:
     return {term.field for term in terms_of(text)}
-
-
-def _names(verdict: Mapping[str, Any]) -> bool:
-    """Whether a kept verdict is about something that degrades."""
-    return bool(verdict.get("since") or (verdict.get("told") or {}).get("since"))
 
 
 class IncidentSlice(NamedRow):

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from diagnostics.alerting.attribution import (
     JOINS,
@@ -22,7 +21,8 @@ from diagnostics.alerting.states import rank
 from diagnostics.alerting.wording import found_words, name_slices, slice_words, widest_of
 from diagnostics.figures import listed
 from diagnostics.verdict.cells import LIMITED
-from diagnostics.verdict.wording import NO_CAUSE, Sentence, since_of, write_sentence
+from diagnostics.verdict.verdicts import StoredVerdict
+from diagnostics.verdict.wording import NO_CAUSE, Sentence
 
 Kind = Transition.Kind
 RESULT = ("k", "n", "value", "bound", "baseline")
@@ -30,9 +30,9 @@ RESULT = ("k", "n", "value", "bound", "baseline")
 
 
 def _is_covered(
-    silences: Sequence[Silence], at: datetime, evaluation: SliceEvaluation, verdict: dict[str, Any]
+    silences: Sequence[Silence], at: datetime, evaluation: SliceEvaluation, verdict: StoredVerdict
 ) -> bool:
-    rule, kinds = evaluation.rule, kinds_of(evaluation.rule.filter, verdict)
+    rule, kinds = evaluation.rule, kinds_of(evaluation.rule.filter, verdict.risen)
     return any(silence.mutes(at, rule.id, evaluation.values, kinds) for silence in silences)
 
 
@@ -94,7 +94,7 @@ def _take_over(incident: Incident, at: datetime) -> None:
 def _reopen(
     evaluation: SliceEvaluation,
     attribution: Attribution,
-    verdict: dict[str, Any],
+    verdict: StoredVerdict,
     at: datetime,
     silences: Sequence[Silence],
 ) -> Incident | None:
@@ -114,7 +114,7 @@ def _reopen(
     last.save(update_fields=["cleared_at"])
     is_taken = incident.acknowledged_at is not None
     incident.state = Incident.State.ACKNOWLEDGED if is_taken else Incident.State.OPEN
-    incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict, at
+    incident.cleared_at, incident.verdict_now, incident.verdict_at = None, verdict.as_json(), at
     attribute_to(incident, attribution)
     incident.save()
     is_covered = _is_covered(silences, at, evaluation, verdict)
@@ -185,28 +185,29 @@ def _open(
     project_id: int,
     first: SliceEvaluation,
     attribution: Attribution,
-    verdict: dict[str, Any],
+    verdict: StoredVerdict,
     at: datetime,
     *,
     is_past: bool,
 ) -> Incident:
-    if since_of(verdict) is None:
+    if verdict.since is None:
         # It names nothing: the sentence is of what the rule found.
         name = AlertRule.objects.values_list("name", flat=True).get(pk=first.rule.id)
         rest = f": {slice_words(first.values)}, {found_words(first.rule.signal, first.result)}."
         is_old = first.onset.date() != at.date()
         sentence = Sentence(name, first.onset, rest, (NO_CAUSE,), is_old)
-        verdict = {**verdict, "told": write_sentence(sentence)}
+        verdict = verdict.model_copy(update={"told": sentence})
+    stored = verdict.as_json()
     return Incident.objects.create(
         project_id=project_id,
         title=slice_words(first.values)[:300],
         severity=first.rule.severity,
-        onset=since_of(verdict) or first.onset,
+        onset=verdict.since or first.onset,
         fired_at=at,
         cause=attribution.cause,
         cause_value=attribution.value,
-        verdict=verdict,
-        verdict_now=verdict,
+        verdict=stored,
+        verdict_now=stored,
         verdict_at=at,
         is_backfilled=is_past,
     )
@@ -256,9 +257,10 @@ def _describe(incident: Incident, new: Sequence[IncidentSlice]) -> None:
     # Its slices name all else better than the provider whose outage it is.
     is_outage = incident.cause == "provider_outage" and incident.cause_value
     named = listed(widest_of(name_slices(slices)), 2)
-    fault = "limit" if incident.verdict_now.get("top_kind") == LIMITED else "outage"
+    verdict = StoredVerdict.model_validate(incident.verdict_now)
+    fault = "limit" if verdict.top_kind == LIMITED else "outage"
     incident.title = (f"{incident.cause_value}: {fault}" if is_outage else named)[:300]
-    if since_of(incident.verdict_now) is None:
+    if verdict.since is None:
         incident.onset = min(incident.onset, *(row.onset for row in new))
     incident.filter = filter_of(slices)
     incident.save(update_fields=["title", "onset", "filter", "severity"])

@@ -36,10 +36,8 @@ from diagnostics.alerting.wording import (
 from diagnostics.figures import Tone, duration
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection, read_selection
-from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.ratings import mark_of, sign_verdict
-from diagnostics.verdict.verdicts import rate_of
-from diagnostics.verdict.wording import onset_of, sentence_of
+from diagnostics.verdict.verdicts import StoredVerdict
 from diagnostics.web.charts.strips import EvaluationMark
 from diagnostics.web.filter_bar import filter_frame, read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond
@@ -91,7 +89,7 @@ def timed(text: str) -> list[str | datetime]:
 
 def _onsets(row: Incident) -> Iterator[TimelineEntry]:
     """Return the onset of the verdict, and that of the detector where it differs."""
-    onset = onset_of(row.latest_verdict)
+    onset = row.latest_verdict.onset
     if onset is None:
         yield TimelineEntry(row.onset, "bad", "Onset")
         return
@@ -108,8 +106,8 @@ def _transition(row: Incident, change: Transition) -> TimelineEntry:
     about = (
         [f"{slice_words(change.slice.slice)} · {change.slice.rule.name}"] if change.slice else []
     )
-    then = sentence_of(row.verdict) if change.kind == Transition.Kind.FIRED else None
-    is_old = then is not None and then != sentence_of(row.latest_verdict)
+    then = StoredVerdict.model_validate(row.verdict).told
+    is_old = change.kind == Transition.Kind.FIRED and then != row.latest_verdict.told
     quote = [*then.parts, ". ", *then.reason] if then and is_old else ()
     return TimelineEntry(change.at, tone, title, about, who, quote)
 
@@ -188,10 +186,10 @@ def incident_context(request: ConsoleRequest, row: Incident) -> dict[str, Any]:
         "headline": headline,
         "why": why,
         "ended": _ended(row, changes),
-        "rate": rate_of(verdict),
+        "rate": verdict.rate,
         "chart": incident_chart(row, now),
-        "advice": advice_of(verdict),
-        "excess": (verdict.get("excess") or [])[:MOST_SHARES],
+        "advice": verdict.advice,
+        "excess": verdict.excess[:MOST_SHARES],
         "failures": risen_failures(
             row.project_id, _selection(row), row.began, row.cleared_at or now, MOST_FAILURES
         ),
@@ -239,7 +237,7 @@ def _ended(row: Incident, changes: Sequence[Transition]) -> str:
 def _row(row: Incident, slices: Iterable[IncidentSlice], now: datetime) -> dict[str, Any]:
     cause, since = row.resolution_cause, row.began
     affected = list(dict.fromkeys(slice_words(part.slice) for part in slices))
-    says = row.headline[0] if sentence_of(row.latest_verdict) else affected[:SHOWN_SLICES]
+    says = row.headline[0] if row.latest_verdict.told else affected[:SHOWN_SLICES]
     return {
         "incident": row,
         "affected": affected,

@@ -3,6 +3,7 @@
 The subject is the verdict, and both parts of a mail say the same.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -52,7 +53,7 @@ class Facts(Fact):
     # What the rate is of, if not of what the title names.
     rate_subject: str = ""
     cause: str = ""
-    advice: list[Advice] = Field(default_factory=list)
+    advice: Sequence[Advice] = ()
     samples: list[SampleRun] = Field(default_factory=list)
     rules: list[str] = Field(default_factory=list)
     slices: list[str] = Field(default_factory=list)

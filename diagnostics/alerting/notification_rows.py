@@ -27,10 +27,8 @@ from diagnostics.queries.series import latest_events
 from diagnostics.redaction.redactor import redact_json
 from diagnostics.selection.selection import read_selection
 from diagnostics.store.outbox import enqueue
-from diagnostics.verdict.advice import advice_of
 from diagnostics.verdict.cause import Cause
-from diagnostics.verdict.verdicts import rate_of
-from diagnostics.verdict.wording import StoredRate, onset_of, sentence_of
+from diagnostics.verdict.wording import StoredRate
 from failsoft.events import FAILURE_EVENT_KINDS
 from failsoft.json_values import JSON
 
@@ -249,8 +247,8 @@ def facts_of(notice: Notice) -> Facts:
     slices = list(incident.slices.select_related("rule").order_by("pk"))
     names = widest_of(slice_words(row.slice) for row in slices)
     verdict = incident.latest_verdict
-    _, low, high = onset_of(verdict) or (None,) * 3
-    rate, by = rate_of(verdict) or _rate_of_slices(slices), incident.resolved_by
+    _, low, high = verdict.onset or (None,) * 3
+    rate, by = verdict.rate or _rate_of_slices(slices), incident.resolved_by
     facts = Facts(
         reason=reason,
         project=incident.project.name,
@@ -258,7 +256,7 @@ def facts_of(notice: Notice) -> Facts:
         at=notice.at,
         title=incident.title,
         rate_subject=_rate_subject(incident),
-        told=sentence_of(verdict),
+        told=verdict.told,
         incident=incident.pk,
         path=reverse("incident", args=[incident.pk]),
         onset=incident.onset,
@@ -268,7 +266,7 @@ def facts_of(notice: Notice) -> Facts:
         ended_at=incident.cleared_at,
         rate=rate,
         cause=incident.cause_words(),
-        advice=advice_of(verdict),
+        advice=verdict.advice,
         samples=_samples(incident, notice.at),
         rules=list(dict.fromkeys(row.rule.name for row in slices)),
         slices=names[:MOST_SLICES],
@@ -296,7 +294,7 @@ def _in_one_line(value: JSON) -> JSON:
 def _rate_subject(incident: Incident) -> str:
     """Return what the rate is of, if not of what the title names: what the verdict is on."""
     is_outage = incident.cause == Cause.PROVIDER_OUTAGE
-    return "" if is_outage else incident.latest_verdict.get("name") or ""
+    return "" if is_outage else incident.latest_verdict.name
 
 
 def _rate_of_slices(slices: Sequence[IncidentSlice]) -> StoredRate | None:

@@ -1,8 +1,7 @@
 """Rows of alert rules, of how their slices and projects stand, of evaluations, and of silences."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -229,13 +228,13 @@ def active_silences(project_id: int, now: datetime) -> list[Silence]:
     return list(Silence.objects.filter(project_id=project_id, ends_at__gt=now))
 
 
-def kinds_of(rule_filter: str, verdict: Mapping[str, Any]) -> Sequence[str]:
+def kinds_of(rule_filter: str, risen: Sequence[str]) -> Sequence[str]:
     """Return the kinds of failure that a slice fires for, as filters name them.
 
-    Those that its rule is narrowed to, else those that rose as its verdict has it.
+    Those that its rule is narrowed to, else those that rose by its verdict.
     """
     own = [term for term in terms_of(rule_filter) if term.field == "kind"]
-    columns = columns_of(own) if own else verdict.get("risen") or ()
+    columns = columns_of(own) if own else risen
     return [kind_filter(column) for column in columns]
 
 

@@ -24,9 +24,8 @@ from diagnostics.failures.groups import GroupRow, Sample, groups_of, samples_of
 from diagnostics.failures.wording import title_of
 from diagnostics.figures import listed, plural, rate_percent, shorten
 from diagnostics.selection.selection import Selection
-from diagnostics.verdict.advice import advice_of
-from diagnostics.verdict.verdicts import rate_of, stored_form
-from diagnostics.verdict.wording import WITH_DAY, onset_of, sentence_of, since_of
+from diagnostics.verdict.verdicts import StoredVerdict, stored_form
+from diagnostics.verdict.wording import WITH_DAY
 from diagnostics.web.filter_bar import read_filters
 from diagnostics.web.pages import ConsoleRequest, member_page, respond
 
@@ -96,10 +95,10 @@ class TaskFailure:
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What a task tells; the verdict is in the form in which it is kept."""
+    """What a task tells."""
 
     project: str
-    verdict: Mapping[str, Any]
+    verdict: StoredVerdict
     affected: Sequence[str]
     failures: Sequence[TaskFailure]
     links: Sequence[tuple[str, str]]
@@ -114,23 +113,23 @@ def write_task(facts: TaskFacts) -> str:
 
 
 def _head(facts: TaskFacts) -> Iterator[str]:
-    sentence = sentence_of(facts.verdict)
+    verdict = facts.verdict
+    sentence = verdict.told
     yield from (NOTICE, "")
     yield f"# {code_span(sentence.headline if sentence else facts.title)}"
     yield ""
     if sentence and sentence.why:
         yield from (code_span(sentence.why), "")
     yield f"- Project: {code_span(facts.project)}"
-    verdict = facts.verdict
-    if onset := onset_of(verdict):
+    if onset := verdict.onset:
         since, low, high = (f"{at:{WITH_DAY}}" for at in onset)
         yield f"- Since: {since}{f' (95 % interval {low} to {high})' if low != high else ''}"
-    if rate := rate_of(verdict):
+    if rate := verdict.rate:
         usual = f", baseline {rate_percent(rate.baseline)}" if rate.baseline is not None else ""
         yield f"- Rate: {rate.words}{usual}"
-    if cause := verdict.get("cause"):
-        value = verdict.get("cause_value")
-        yield f"- Cause: {cause}{f' {code_span(value)}' if value else ''}"
+    if verdict.cause:
+        value = verdict.cause_value
+        yield f"- Cause: {verdict.cause}{f' {code_span(value)}' if value else ''}"
     if facts.affected:
         yield f"- Affected: {listed([code_span(name) for name in facts.affected], MOST_SERIES)}"
 
@@ -151,17 +150,17 @@ def _failures(failures: Sequence[TaskFailure]) -> Iterator[str]:
             yield from (f"   {line}".rstrip() for line in code_block(failure.sample))
 
 
-def _advice(verdict: Mapping[str, Any]) -> Iterator[str]:
-    if advice := advice_of(verdict):
+def _advice(verdict: StoredVerdict) -> Iterator[str]:
+    if verdict.advice:
         yield "## What to change"
         yield ""
-        for number, item in enumerate(advice, start=1):
+        for number, item in enumerate(verdict.advice, start=1):
             yield f"{number}. {code_span(f'{item.text} {item.evidence}')}"
 
 
 def task_of(
     project: Project,
-    verdict: Mapping[str, Any],
+    verdict: StoredVerdict,
     selection: Selection,
     affected: Sequence[str],
     now: datetime,
@@ -170,7 +169,7 @@ def task_of(
     title: str = "",
 ) -> TaskFacts:
     """Return the facts of a task; the selection keeps what is affected, `links` are paths."""
-    since = since_of(verdict) or selection.window(now)[0]
+    since = verdict.since or selection.window(now)[0]
     query = selection.query()
     paths = {**links, "Failures": f"{reverse('failures')}?{query}", "Series": f"/?{query}"}
     api = f"{settings.FAILSOFT_BASE_URL}{reverse('api_verdict')}?{query}"

@@ -33,10 +33,9 @@ from diagnostics.queries.call_counts import kind_filter
 from diagnostics.queries.series import covered_by, latest_events, window_of
 from diagnostics.selection.selection import ROLLUP_FIELDS, Selection, read_selection
 from diagnostics.store.windows import TimeWindow
-from diagnostics.verdict.advice import Advice, advice_of
+from diagnostics.verdict.advice import Advice
 from diagnostics.verdict.ratings import OUTDATED, mark_of, mark_verdict, sign_verdict
-from diagnostics.verdict.verdicts import Verdict, rate_of, stored_form
-from diagnostics.verdict.wording import since_of
+from diagnostics.verdict.verdicts import Verdict, stored_form
 from diagnostics.web.charts.scales import share_of
 from diagnostics.web.charts.series import SeriesChart
 from diagnostics.web.filter_bar import filter_frame, read_filters
@@ -69,14 +68,14 @@ class CauseCard:
     @property
     def advice(self) -> Sequence[Advice]:
         """What to change, with its evidence; the first is shown, the others are counted."""
-        return advice_of(self.incident.latest_verdict)
+        return self.incident.latest_verdict.advice
 
     @property
     def calls(self) -> str:
         """How many calls failed, where the sentence counts runs; of calls it says both."""
         verdict = self.incident.latest_verdict
-        beside = verdict.get("beside") or {}
-        said = verdict.get("rate"), verdict.get("runs")
+        beside = verdict.beside or {}
+        said = verdict.share, verdict.runs
         if beside.get("counted") != "calls" or (beside["rate"], beside["count"]) == said:
             return ""
         failed = f"{rate_percent(beside['rate'])} of {plural(beside['count'], 'call')} failed"
@@ -89,7 +88,7 @@ class CauseCard:
 
     @property
     def failures(self) -> str:
-        kind = self.incident.latest_verdict.get("top_kind")
+        kind = self.incident.latest_verdict.top_kind
         narrowed = read_selection(dict(parse_qsl(self.incident.filter)))
         return narrowed.query_for(**({"kind": kind_filter(kind)} if kind else {}))
 
@@ -144,7 +143,7 @@ def title_of_page(causes: Mapping[str, Any], calm: str) -> str:
 
 def _place(incident: Incident) -> tuple[int, float, float]:
     """By severity, then by how many failed beyond the baseline, then the latest first."""
-    rate = rate_of(incident.latest_verdict)
+    rate = incident.latest_verdict.rate
     excess = (rate.share - (rate.baseline or 0.0)) * rate.n if rate else 0.0
     return -rank(incident.severity), -excess, -incident.fired_at.timestamp()
 
@@ -156,7 +155,7 @@ def _is_about(incident: Incident, cause: Verdict, selection: Selection) -> bool:
     """
     if (incident.cause, incident.cause_value) == (str(cause.finding.cause), cause.finding.value):
         return True
-    is_named = since_of(incident.latest_verdict) and not selection.terms
+    is_named = incident.latest_verdict.since and not selection.terms
     return not is_named and any(cause.touches(row.slice) for row in incident.slices.all())
 
 

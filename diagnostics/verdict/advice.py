@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from diagnostics.figures import count, percent, plural, shorten
 from diagnostics.queries.call_counts import UNSAID
@@ -21,7 +20,7 @@ class Advice:
     """One thing to change, and why."""
 
     text: str
-    evidence: str
+    evidence: str = ""
 
 
 NAMED_ERROR = "Look the error up at the provider, and read samples."
@@ -233,9 +232,3 @@ def _figures(observation: str, evidence: Evidence) -> str:
         return f"{observation}{sampled}."
     baseline = f", {percent(before.share)} in the week before" if before.calls else ""
     return f"{observation}: {percent(now.share)} of {plural(now.calls, 'call')}{baseline}."
-
-
-def advice_of(verdict: Mapping[str, Any]) -> list[Advice]:
-    """Return the advice of a stored verdict."""
-    advice = verdict.get("advice") or []
-    return [Advice(str(item["text"]), str(item.get("evidence") or "")) for item in advice]

@@ -15,7 +15,7 @@ from diagnostics.accounts.audit_log import note
 from diagnostics.accounts.models import Project
 from diagnostics.analysis.statistics import LEAST_TRIALS, Chance, chance_of
 from diagnostics.constraints import person, unique
-from diagnostics.verdict.wording import sentence_of, since_of, wire_form
+from diagnostics.verdict.verdicts import StoredVerdict
 
 
 class VerdictMark(models.Model):
@@ -28,7 +28,7 @@ class VerdictMark(models.Model):
     cause_value = models.TextField(blank=True, default="")
     since = models.DateTimeField()
     is_right = models.BooleanField()
-    # As GET /api/v1/verdict returned it when it was marked.
+    # In the wire format, as it was when it was marked.
     verdict = models.JSONField()
     by = person()
     at = models.DateTimeField(db_default=Now())
@@ -77,15 +77,15 @@ def right_share(project_id: int | None, now: datetime) -> JudgedShare:
     return JudgedShare(**totals)
 
 
-def mark_of(project_id: int, verdict: Mapping[str, Any]) -> bool | None:
+def mark_of(project_id: int, verdict: StoredVerdict) -> bool | None:
     """Return whether a stored verdict was marked right; None if it was not marked."""
     marks = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     return marks.order_by("-is_right").values_list("is_right", flat=True).first()
 
 
-def sign_verdict(project_id: int, verdict: Mapping[str, Any]) -> str:
+def sign_verdict(project_id: int, verdict: StoredVerdict) -> str:
     """Return a stored verdict as a form holds it: the page may show another one meanwhile."""
-    return _signer(project_id).sign_object(verdict, compress=True)
+    return _signer(project_id).sign_object(verdict.as_json(), compress=True)
 
 
 def _signer(project_id: int) -> Signer:
@@ -99,32 +99,31 @@ def mark_verdict(project_id: int, form: Mapping[str, str], by: User) -> bool:
     Return False if it holds none of the project, or one that names no degradation.
     """
     try:
-        verdict = _signer(project_id).unsign_object(form.get("verdict", ""))
+        stored = _signer(project_id).unsign_object(form.get("verdict", ""))
     except BadSignature:
         return False
-    since, sentence = since_of(verdict), sentence_of(verdict)
-    if since is None:
+    verdict = StoredVerdict.model_validate(stored)
+    if verdict.since is None:
         return False
     is_right = form.get("said") == "right"
     rows = VerdictMark.objects.filter(_same(verdict), project_id=project_id)
     known = rows.order_by("-at").first()
     VerdictMark.objects.update_or_create(
         project_id=project_id,
-        since=known.since if known else since,
+        since=known.since if known else verdict.since,
         **_cause_of(verdict),
-        defaults={"is_right": is_right, "verdict": wire_form(verdict), "by": by},
+        defaults={"is_right": is_right, "verdict": verdict.wire, "by": by},
     )
     label = "right" if is_right else "wrong"
-    note(project_id, by, "verdict.marked", sentence.text if sentence else "", {"as": label})
+    note(project_id, by, "verdict.marked", verdict.told.text if verdict.told else "", {"as": label})
     return True
 
 
-def _same(verdict: Mapping[str, Any]) -> Q:
-    since = since_of(verdict)
-    if since is None:
+def _same(verdict: StoredVerdict) -> Q:
+    if verdict.since is None:
         return Q(pk__in=[])
-    return Q(**_cause_of(verdict), since__range=(since - SAME, since + SAME))
+    return Q(**_cause_of(verdict), since__range=(verdict.since - SAME, verdict.since + SAME))
 
 
-def _cause_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    return {"cause": str(verdict.get("cause")), "cause_value": verdict.get("cause_value") or ""}
+def _cause_of(verdict: StoredVerdict) -> dict[str, Any]:
+    return {"cause": str(verdict.cause), "cause_value": verdict.cause_value or ""}

@@ -10,7 +10,16 @@ from datetime import datetime, timedelta
 from functools import cache, partial
 from typing import Any
 
-from pydantic_core import to_jsonable_python
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from diagnostics.analysis.series import SeriesKey, SeriesOnset
 from diagnostics.analysis.statistics import wilson_interval
@@ -263,35 +272,94 @@ def _describe_rate(rate: wording.VerdictRate | None) -> dict[str, Any]:
     }
 
 
-def stored_form(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as stored in JSON: the wire format with its sentence in parts."""
-    parts = {**_in_parts(verdict), "incidents": [_in_parts(cause) for cause in verdict.causes]}
-    stored: dict[str, Any] = to_jsonable_python(parts)
-    return stored
+KEPT_ONLY = {"name", "told", "risen"}
+"""The keys that a stored verdict has beyond the wire format."""
 
 
-def _in_parts(verdict: Verdict) -> dict[str, Any]:
-    # Silences use the kinds.
+class StoredVerdict(BaseModel, frozen=True, extra="allow"):
+    """The wire format with its sentence in parts; a field that is not valid has its default."""
+
+    told: wording.Sentence | None = None
+    # The sentence as text, as 0.1.0 stored it.
+    sentence: str = ""
+    name: str = ""
+    since: AwareDatetime | None = None
+    since_low: AwareDatetime | None = None
+    since_high: AwareDatetime | None = None
+    cause: str | None = None
+    cause_value: str | None = None
+    top_kind: str | None = None
+    share: float | None = Field(None, alias="rate")
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    runs: int = 0
+    counted: str | None = None
+    beside: dict[str, Any] | None = None
+    excess: Sequence[dict[str, Any]] = ()
+    advice: Sequence[Advice] = ()
+    # The kinds of failure that rose; silences use them.
+    risen: Sequence[str] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_text(cls, stored: dict[str, Any]) -> dict[str, Any]:
+        if text := stored.get("sentence"):
+            return {"told": wording.Sentence(text.rstrip("."), None, "."), **stored}
+        return stored
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def read_field(
+        cls, value: object, read: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> object:
+        try:
+            return read(value)
+        except ValidationError:
+            return cls.model_fields[str(info.field_name)].default
+
+    @property
+    def names_onset(self) -> bool:
+        return bool(self.since or (self.told and self.told.since))
+
+    @property
+    def onset(self) -> tuple[datetime, datetime, datetime] | None:
+        """The onset with both ends of its 95 % interval."""
+        if (since := self.since) is None:
+            return None
+        return since, self.since_low or since, self.since_high or since
+
+    @property
+    def rate(self) -> wording.StoredRate | None:
+        if self.share is None:
+            return None
+        return wording.StoredRate(
+            share=self.share,
+            low=self.low,
+            high=self.high,
+            baseline=self.baseline,
+            n=self.runs,
+            counted=self.counted or "runs",
+        )
+
+    @property
+    def text(self) -> str:
+        return self.sentence or (self.told.text if self.told else "")
+
+    def as_json(self, exclude: set[str] | None = None) -> dict[str, Any]:
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=exclude)
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        return self.as_json(KEPT_ONLY) | ({"sentence": self.text} if self.text else {})
+
+
+def stored_form(verdict: Verdict) -> StoredVerdict:
     parts = {
         **_describe(verdict),
         "name": verdict.name,
-        "told": wording.write_sentence(verdict.told),
+        "told": verdict.told,
         "risen": verdict.finding.risen,
     }
     del parts["sentence"]
-    return parts
-
-
-def rate_of(verdict: Mapping[str, Any]) -> wording.StoredRate | None:
-    """Return the rate of a stored verdict; None without one."""
-    share = verdict.get("rate")
-    if not isinstance(share, int | float):
-        return None
-    return wording.StoredRate(
-        share=share,
-        low=verdict.get("low"),
-        high=verdict.get("high"),
-        baseline=verdict.get("baseline"),
-        n=verdict.get("runs") or 0,
-        counted=verdict.get("counted") or "runs",
-    )
+    return StoredVerdict.model_validate(parts)

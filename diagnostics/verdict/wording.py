@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
 from diagnostics.analysis.series import SeriesState
 from diagnostics.analysis.statistics import LEAST_TRIALS, wilson_interval
@@ -168,66 +168,6 @@ class Sentence:
 
 def _in_words(parts: Iterable[str | datetime], write: Callable[[datetime], str]) -> str:
     return "".join(part if isinstance(part, str) else write(part) for part in parts)
-
-
-_sentences = TypeAdapter(Sentence)
-
-
-def write_sentence(sentence: Sentence) -> dict[str, Any]:
-    """Return a sentence as stored in JSON: its parts."""
-    stored: dict[str, Any] = _sentences.dump_python(sentence, mode="json")
-    return stored
-
-
-def sentence_of(verdict: Mapping[str, Any]) -> Sentence | None:
-    """Return the sentence of a stored verdict; one stored as text becomes the lead.
-
-    Return None if there is none, or its parts are invalid.
-    """
-    if parts := verdict.get("told"):
-        try:
-            return _sentences.validate_python(parts)
-        except ValidationError:
-            return None
-    text = str(verdict.get("sentence") or "")
-    return Sentence(text.rstrip("."), None, ".") if text else None
-
-
-def since_of(verdict: Mapping[str, Any]) -> datetime | None:
-    """Return the onset of a stored verdict; None if it has none."""
-    return _time_of(verdict.get("since"))
-
-
-def onset_of(verdict: Mapping[str, Any]) -> tuple[datetime, datetime, datetime] | None:
-    """Return the onset of a stored verdict with both ends of its 95 % interval."""
-    since = since_of(verdict)
-    if since is None:
-        return None
-    low, high = (_time_of(verdict.get(name)) for name in ("since_low", "since_high"))
-    return since, low or since, high or since
-
-
-def _time_of(text: object) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return at if at.tzinfo else None
-
-
-KEPT_ONLY = frozenset({"name", "told", "risen"})
-"""The keys that a stored verdict has beyond the wire format."""
-
-
-def wire_form(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored verdict in the wire format: with its sentence as text."""
-    sentence = sentence_of(verdict)
-    if sentence is None or "told" not in verdict:
-        return dict(verdict)
-    wire = {name: value for name, value in verdict.items() if name not in KEPT_ONLY}
-    if incidents := wire.get("incidents"):
-        wire["incidents"] = [wire_form(incident) for incident in incidents]
-    return {**wire, "sentence": sentence.text}
 
 
 def describe_degradation(

@@ -4,7 +4,8 @@ import pytest
 
 from diagnostics.alerting.incident_models import Incident
 from diagnostics.alerting.wording import evaluation_words, name_slices, slice_words
-from diagnostics.verdict.wording import NO_CAUSE, Sentence, write_sentence
+from diagnostics.verdict.verdicts import StoredVerdict
+from diagnostics.verdict.wording import NO_CAUSE, Sentence
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_the_nodes_of_one_model_are_named_together() -> None:
 def test_an_incident_has_the_cause_of_the_latest_verdict_that_names_one() -> None:
     def told(cause: str, why: str) -> dict[str, object]:
         sentence = Sentence("Degrading", None, ": acme/m-1.", (why,))
-        return {"cause": cause, "told": write_sentence(sentence)}
+        return StoredVerdict(cause=cause, told=sentence).as_json()
 
     fired, unclear = told("model", "Looks like the model."), told("mixed", "Either.")
     unsure = told("not_enough_data", NO_CAUSE)

@@ -17,7 +17,7 @@ from diagnostics.alerting.rule_models import AlertRule, AlertState, Evaluation
 from diagnostics.alerting.rule_rows import RuleError
 from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.store.windows import floor
-from diagnostics.verdict.wording import sentence_of
+from diagnostics.verdict.verdicts import StoredVerdict
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 from tests.diagnostics.alerting.notifications.building import make_channel
 
@@ -170,9 +170,9 @@ def test_an_alarm_joins_the_open_incident_of_its_cause_that_was_backfilled(
     # Who was told nothing of the past is told now, in the words of now.
     notification = Notification.objects.get()
     assert notification.reason == "fired"
-    told = sentence_of(incident.verdict_now)
+    told = StoredVerdict.model_validate(incident.verdict_now).told
     assert told is not None
-    assert sentence_of(notification.facts) == told
+    assert StoredVerdict.model_validate(notification.facts).told == told
     assert incident.verdict_at == now
 
 

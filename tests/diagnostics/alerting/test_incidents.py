@@ -37,7 +37,6 @@ from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.prices.models import Price
 from diagnostics.store.aggregation import fold
 from diagnostics.store.windows import floor
-from diagnostics.verdict.wording import sentence_of
 from tests.console import post_events
 from tests.diagnostics.alert_calls import MINUTE, count_calls, count_degraded, degrade
 from tests.diagnostics.alerting.notifications.building import happen, make_incident, travel
@@ -71,7 +70,7 @@ def test_an_incident_whose_verdict_names_nothing_says_what_its_rule_found(
     incident: Incident, person: User, client: Client
 ) -> None:
     """Three degraded runs are too few for the verdict, and an alert all the same."""
-    sentence = sentence_of(incident.latest_verdict)
+    sentence = incident.latest_verdict.told
     assert sentence
     assert sentence.since == incident.onset
     assert sentence.headline.endswith(": fake/fake-1, 3 of 3 runs.")

@@ -12,7 +12,7 @@ from diagnostics.alerting.wording import widest_of
 from diagnostics.analysis.series import SeriesKey
 from diagnostics.verdict.cause import Cause, Finding
 from diagnostics.verdict.verdicts import Verdict
-from diagnostics.verdict.wording import Sentence, since_of
+from diagnostics.verdict.wording import Sentence
 
 HOUR = timedelta(hours=1)
 
@@ -84,10 +84,10 @@ def test_of_two_causes_at_once_a_slice_is_put_down_to_the_one_that_names_it() ->
     prompt = replace(degrading(Cause.PROMPT, "v5", at - HOUR, one, other), others=[model])
     verdicts = VerdictCache(1, at, at, {(): prompt})
     attribution, verdict = verdicts.attribute({"provider": "acme", "model": "m-1"})
-    assert (attribution.cause, since_of(verdict)) == ("model", at)
+    assert (attribution.cause, verdict.since) == ("model", at)
     attribution, verdict = verdicts.attribute({"provider": "b", "model": "x"})
     assert (attribution.cause, attribution.value) == ("prompt", "v5")
-    assert "incidents" not in verdict
+    assert "incidents" not in verdict.as_json()
 
 
 def test_of_two_causes_slices_are_put_down_to_the_one_that_touches_most_of_them() -> None:

@@ -208,7 +208,7 @@ def _put_down(one: Watched, causes: Sequence[Verdict]) -> list[Incident]:
     return [
         row
         for row in rows
-        if row.latest_verdict.get("since") and (row.cause not in UNCLEAR or row.onset in onsets)
+        if row.latest_verdict.since and (row.cause not in UNCLEAR or row.onset in onsets)
     ]
 
 

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 
 from diagnostics.alerting.task_text import TaskFacts, TaskFailure, write_task
 from diagnostics.failures.excerpt import excerpt
+from diagnostics.verdict.verdicts import StoredVerdict
 
 VERDICT: dict[str, Any] = {
     "sentence": "Degrading since 14:32: x/y, 31 % of 412 runs.",
@@ -35,7 +36,8 @@ def task(verdict: dict[str, Any] | None = None, **failure: Any) -> str:
         failure["shown"] = excerpt(sample, [])
     failures = [TaskFailure(**{**{n: getattr(FAILURE, n) for n in FAILURE.__slots__}, **failure})]
     links = [("Incident", "https://f/incidents/1/")]
-    facts = TaskFacts("P", verdict or VERDICT, ["x/y, plan in prod"], failures, links, "Title")
+    kept = StoredVerdict.model_validate(verdict or VERDICT)
+    facts = TaskFacts("P", kept, ["x/y, plan in prod"], failures, links, "Title")
     return write_task(facts)
 
 
@@ -151,7 +153,9 @@ def test_what_nobody_sees_is_written_out_or_left_out() -> None:
 
 def test_of_many_series_the_first_are_named_and_the_others_counted() -> None:
     series = [f"acme/m-{at}" for at in range(64)]
-    told = write_task(TaskFacts("P", VERDICT, series, [], [], "Title"))
+    told = write_task(
+        TaskFacts("P", StoredVerdict.model_validate(VERDICT), series, [], [], "Title")
+    )
     assert "`acme/m-19` and 44 more" in told
 
 
@@ -167,7 +171,8 @@ def task_of_hostile(text: str) -> str:
     failure = TaskFailure(text, text, 98, 2, "https://f/failures/1/", text or "x")
     shown = replace(failure, shown=excerpt(text.strip() or "x", []))
     links = [("Incident", "https://f/incidents/1/"), ("Verdict as JSON", 'curl "https://f/?a=%60"')]
-    return write_task(TaskFacts(text, verdict, [text, text], [failure, shown], links, text))
+    kept = StoredVerdict.model_validate(verdict)
+    return write_task(TaskFacts(text, kept, [text, text], [failure, shown], links, text))
 
 
 def tokens_of(told: str) -> list[Token]:

@@ -9,6 +9,7 @@ import pytest
 
 from diagnostics.ingest.deploy_items import ObservedKind
 from diagnostics.verdict.cause import Cause, Finding
+from diagnostics.verdict.verdicts import StoredVerdict
 from diagnostics.verdict.wording import (
     ObservedChange,
     VerdictRate,
@@ -16,9 +17,6 @@ from diagnostics.verdict.wording import (
     describe_degradation,
     describe_unsure,
     part_words,
-    sentence_of,
-    wire_form,
-    write_sentence,
 )
 
 SINCE = datetime(2026, 11, 21, 14, 32, tzinfo=UTC)
@@ -64,23 +62,24 @@ def test_failures_of_senders_that_report_no_success_are_said_to_have_no_rate() -
 def test_a_sentence_is_kept_in_parts_and_read_back() -> None:
     deploy = SINCE - timedelta(hours=5)
     told = describe_degradation("anthropic/haiku", RATE, SINCE, FOUND, deploy)
-    kept = json.loads(json.dumps({"state": "degrading", "told": write_sentence(told)}))
-    assert sentence_of(kept) == told
+    kept = StoredVerdict.model_validate({"state": "degrading", "told": told})
+    kept = StoredVerdict.model_validate_json(json.dumps(kept.as_json()))
+    assert kept.told == told
     head, since, rest = told.parts
     assert (head, since) == ("Degrading since ", SINCE)
     assert str(rest).startswith(": anthropic/haiku, 31")
-    assert wire_form(kept) == {"state": "degrading", "sentence": told.text}
+    assert kept.wire == {"state": "degrading", "sentence": told.text}
 
 
 def test_a_sentence_kept_as_text_is_one_whole() -> None:
     text = "Degrading since 14:32: x/y, 3.1 % of 412 runs. Looks like our prompt."
-    told = sentence_of({"sentence": text})
+    told = StoredVerdict(sentence=text).told
     assert told is not None
     assert (told.text, told.headline, told.why) == (text, text, "")
     for kept in (text, text.rstrip(".")):
-        assert wire_form({"sentence": kept}) == {"sentence": kept}
-    assert sentence_of({}) is None
-    assert wire_form({}) == {}
+        assert StoredVerdict(sentence=kept).wire == {"sentence": kept}
+    assert StoredVerdict().told is None
+    assert StoredVerdict().wire == {}
 
 
 def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
@@ -157,7 +156,8 @@ def test_what_was_observed_to_change_is_told_unless_the_cause_is_ours(
     told = describe_degradation("openai/gpt-4o", RATE, SINCE, finding, None, observed=MARK)
     said = " The served model changed from gpt-4o to gpt-4o-mini at 2026-11-21 14:32 UTC."
     assert told.why.endswith(said) is is_told
-    assert sentence_of({"told": json.loads(json.dumps(write_sentence(told)))}) == told
+    kept = StoredVerdict(told=told).as_json()
+    assert StoredVerdict.model_validate_json(json.dumps(kept)).told == told
 
 
 def test_the_kind_that_rose_most_is_not_said_to_be_most_failures_unless_it_is() -> None:
