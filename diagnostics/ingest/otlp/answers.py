@@ -18,6 +18,7 @@ TEXT_PARTS = ("text", "output_text")
 # In a message: .NET tells a refusal as the content of an error.
 SAID_PARTS = (*TEXT_PARTS, "refusal", "error")
 TOOL_PARTS = ("tool_call", "tool_use", "toolUse", "tool-call", "function_call", "function")
+MESSAGE_KEYS = frozenset({"role", "tool_calls", "usage"})
 # Bedrock, Haystack, Google and Genkit name a block by its key.
 NAMED_CALLS = frozenset({"toolUse", "tool_call", "function_call", "functionCall", "toolRequest"})
 # Not part of the answer: reasoning, and calls of the provider's own tools.
@@ -183,7 +184,7 @@ def _reply_answer(reply: Mapping[str, Any]) -> Answer | None:
         return _answer_of(inner)._replace(finish_reason=reason)
     if isinstance(text := reply.get("combined_chunk_content"), str):
         return Answer(text)
-    is_message = isinstance(reply.get("content"), list) or bool({"role", "tool_calls"} & {*reply})
+    is_message = isinstance(reply.get("content"), list) or not MESSAGE_KEYS.isdisjoint(reply)
     return read_message(reply) if is_message else None
 
 

@@ -166,7 +166,7 @@ def _read(convention: Convention, facts: _Facts, events: Iterable[SpanEvent]) ->
         "response_id": first("response_id", text_of) or reply.response_id,
     }
     return ModelCall(
-        node=slug(first("node", text_of)),
+        node=slug(first("node", text_of) or first("node_id", _given)),
         provider=first("provider", _name),
         model=requested or named,
         finish_reason=first("finish_reason", _reason) or reply.finish_reason,
@@ -188,6 +188,12 @@ def _name(value: object) -> str | None:
     """Return a name; MLflow writes all values as JSON, and others a word for none."""
     name = (text_of(value) or "").strip('"')
     return None if name.lower() in NOBODY else name
+
+
+def _given(value: object) -> str | None:
+    """Return an id without digits: any other may be random, and a node of its own each time."""
+    text = text_of(value) or ""
+    return None if any(map(str.isdigit, text)) else text
 
 
 def _reason(value: object) -> str | None:

@@ -6,6 +6,7 @@ from diagnostics.ingest.otlp.answers import (
     NO_ANSWER,
     Answer,
     CalledTool,
+    calls_of,
     first_answer,
     read_message,
     read_parts,
@@ -92,6 +93,10 @@ def _indexed(attributes: AttributeMap) -> Answer:
         key.startswith((f"{FIRST}tool_calls.", f"{FIRST}function_call.")) for key in attributes
     )
     text = attributes.get(f"{FIRST}content", attributes.get(AFTER_THOUGHTS))
+    if refusal := short(attributes, f"{FIRST}refusal"):
+        return Answer(refusal, finish_reason=reason, is_refusal=True)
+    if f"{FIRST}tool_call_id" in attributes:
+        return Answer(calls=calls or calls_of([decoded(text)]), finish_reason=reason)
     if isinstance(text, str) and text.startswith("[{") and (parts := read_parts(decoded(text))):
         return parts._replace(calls=parts.calls or calls, finish_reason=reason)
     if isinstance(text, str):

@@ -7,7 +7,7 @@ import pytest
 
 from diagnostics.ingest.otlp.mapping import draft_span, is_strange
 from failsoft.events import CallErrorType, EventKind, ParseErrorType, PostedEvent, UncheckedReason
-from tests.diagnostics.ingest.otlp.test_conventions import demanding, event_of, read_span
+from tests.diagnostics.ingest.otlp.test_conventions import SCHEMA, demanding, event_of, read_span
 
 GOOD = '{"days": 3}'
 CHAT = {
@@ -397,6 +397,8 @@ def test_a_call_whose_sampler_dropped_its_attributes_has_the_model_of_its_name()
     told = {"gen_ai.response.model": "served-1", "gen_ai.usage.output_tokens": 17}
     event = event_of(told, scope, name="chat asked-1")
     assert (event.model, event.served_model) == ("asked-1", "served-1")
+    openlit = event_of({}, "openlit.otel.tracing", status="Error code: 429", name="chat asked-1")
+    assert (openlit.model, openlit.attributes["call_error_type"]) == ("asked-1", "rate_limited")
     assert draft_span(read_span(failed, "app", status="late", name="chat asked-1")) == []
     assert draft_span(read_span(failed, scope, status="late", name="embeddings e-1")) == []
 
@@ -599,3 +601,37 @@ def test_an_answer_that_a_filter_ended_is_refused_though_the_client_calls_it_an_
     raised = ("exception", {"exception.message": "ended with unsuccessful terminal state"})
     event = event_of(ended, status="ended with unsuccessful terminal state", events=[raised])
     assert event.parse_error_type == ParseErrorType.REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [(GOOD, None), ('{"weeks": 3}', "schema_invalid"), ('{"day', "truncated")],
+)
+def test_netra_tells_a_call_of_a_tool_as_the_content(arguments: str, error: str | None) -> None:
+    tool = {"type": "function", "function": {"name": "plan", "parameters": SCHEMA}}
+    told = {
+        **COHERE,
+        "gen_ai.tool.definitions": json.dumps([tool]),
+        "gen_ai.completion.0.content": json.dumps({"name": "plan", "arguments": arguments}),
+        "gen_ai.completion.0.tool_call_id": "call_0",
+    }
+    assert event_of(told).parse_error_type == error
+    hidden = {**told, "gen_ai.completion.0.content": "a call"}
+    assert event_of(hidden).unchecked is UncheckedReason.NO_SCHEMA
+
+
+def test_agentops_tells_a_refusal_beside_a_content_that_it_leaves_out() -> None:
+    event = event_of({**COHERE, "gen_ai.completion.0.refusal": "I can't help with that."})
+    assert event.parse_error_type == ParseErrorType.REFUSAL
+    assert event.raw_output_preview == "I can't help with that."
+
+
+def test_autogen_tells_why_an_answer_ended_in_the_reply_alone() -> None:
+    told = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "asked-1",
+        "llm.output_messages.0.message.content": "",
+        "output.mime_type": "application/json",
+        "output.value": '{"finish_reason": "content_filter", "content": "", "usage": {}}',
+    }
+    assert event_of(told).parse_error_type == ParseErrorType.REFUSAL
