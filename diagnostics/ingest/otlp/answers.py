@@ -28,9 +28,9 @@ ASIDE_KEYS = frozenset({"reasoningContent", "reasoning"})
 BESIDE_PARTS = ("_call", "_use", "_result")
 ARGUMENTS = ("arguments", "input", "args", "parameters", "tool.args")
 TOOLS = ("name", "toolName", "tool_name", "tool.name")
-# What instrumentations write in place of hidden content.
+# What instrumentations write in place of hidden content, and print of objects and errors.
 HIDDEN = frozenset({"__REDACTED__"})
-PRINTED_ADDRESS = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
+PRINTED = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>|\w+Error\([\w.]+\): .*", re.DOTALL)
 REFUSAL = "refusal"
 MAX_PRINTED = 100_000
 USAGES = ("usage", "usage_metadata", "usageMetadata")
@@ -123,7 +123,7 @@ def tool_call(name: object, arguments: object) -> CalledTool:
 
 
 def shown(text: str) -> str | None:
-    return None if text in HIDDEN or PRINTED_ADDRESS.fullmatch(text) else text
+    return None if text in HIDDEN or PRINTED.fullmatch(text) else text
 
 
 def read_reply(value: object) -> ProviderReply | None:

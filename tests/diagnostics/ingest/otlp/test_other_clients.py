@@ -635,3 +635,26 @@ def test_autogen_tells_why_an_answer_ended_in_the_reply_alone() -> None:
         "output.value": '{"finish_reason": "content_filter", "content": "", "usage": {}}',
     }
     assert event_of(told).parse_error_type == ParseErrorType.REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "error"),
+    [
+        ("ChatModelError", "Chat Model error\n  litellm.RateLimitError", "rate_limited"),
+        ("ChatModelError", "The model failed to satisfy the schema", "schema_invalid"),
+        ("EmptyChatModelResponseError", "Chat Model error", "empty_output"),
+    ],
+)
+def test_an_error_that_beeai_prints_as_the_output_is_not_what_the_model_wrote(
+    name: str, said: str, error: str
+) -> None:
+    told = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "asked-1",
+        "output.mime_type": "text/plain",
+        "output.value": f"{name}(beeai_framework.backend.errors): {said}",
+    }
+    raised = ("exception", {"exception.type": name, "exception.message": said})
+    event = event_of(demanding(told), status="", events=[raised])
+    assert error in (event.parse_error_type, event.attributes.get("call_error_type"))
+    assert event.raw_output_preview is None
