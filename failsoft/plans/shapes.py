@@ -18,6 +18,7 @@ from failsoft.plans.violations import Place, Violations, kind_of, point, quote
 _PREFIX = "step_"
 _PLAIN = re.compile(r"(?:step_[1-9][0-9]{0,8}|(?!step_|__)[A-Za-z_][A-Za-z0-9_]*)\Z")
 _NUMBERED = re.compile(r"step_([1-9][0-9]*)\Z")
+_MOST_DIGITS = len(str(MAX_STEPS))
 _SEPARATORS = re.compile(r"[\s_-]+")
 # Other names that models write. They are compared without case, spaces, underscores and hyphens.
 NEAR_NAMES: Mapping[str, frozenset[str]] = {
@@ -37,9 +38,6 @@ NEAR_NAMES: Mapping[str, frozenset[str]] = {
 def _refuse(step_id: object) -> tuple[str, str] | None:
     if not isinstance(step_id, str):
         return "step_id_type", f"expected a non-empty string, got {kind_of(step_id)}"
-    if _PLAIN.match(step_id):
-        # The fast path.
-        return None
     if not step_id.strip():
         return "step_id_empty", "expected a non-empty string, got an empty one"
     if step_id != step_id.strip():
@@ -71,7 +69,7 @@ def number_of(step_id: str) -> int | None:
     if match is None:
         return None
     digits = match[1]
-    return int(digits) if len(digits) <= len(str(MAX_STEPS)) else MAX_STEPS + 1
+    return int(digits) if len(digits) <= _MOST_DIGITS else MAX_STEPS + 1
 
 
 def check_sequence(index_of: dict[str, int], violations: Violations) -> None:
@@ -79,13 +77,13 @@ def check_sequence(index_of: dict[str, int], violations: Violations) -> None:
 
     `index_of` maps each declared id to its index.
     """
-    numbered = sorted(
-        (number, index_of[step_id], step_id)
-        for step_id in index_of
-        if (number := number_of(step_id)) is not None
-    )
+    numbered = [
+        (number, index, step_id)
+        for step_id, index in index_of.items()
+        if (number := number_of(step_id))
+    ]
     previous = 0
-    for number, index, step_id in numbered:
+    for number, index, step_id in sorted(numbered):
         if number > previous + 1:
             violations.add(f"/steps/{index}/step_id", *_explain_gap(previous, step_id))
         previous = number
@@ -126,36 +124,38 @@ def _declare(
         violations.add(path, "step_id_missing", 'expected the key "step_id"')
         return
     step_id = step["step_id"]
-    refusal = _refuse(step_id)
-    if refusal is not None:
+    is_plain = isinstance(step_id, str) and _PLAIN.match(step_id)
+    if not is_plain and (refusal := _refuse(step_id)):
         violations.add(f"{path}/step_id", *refusal)
-        if not isinstance(step_id, str):
-            return
-    elif step_id in index_of:
+        # A malformed id is declared, so that its dependents are not reported too.
+        if isinstance(step_id, str):
+            index_of.setdefault(step_id, index)
+    elif (first := index_of.setdefault(step_id, index)) != index:
         violations.add(
             f"{path}/step_id",
             "step_id_duplicate",
-            f"expected a unique id, but {quote(step_id)} is also step {index_of[step_id] + 1}",
+            f"expected a unique id, but {quote(step_id)} is also step {first + 1}",
         )
-    # A malformed id is declared, so that its dependents are not reported too.
-    index_of.setdefault(step_id, index)
 
 
 def check_dependency_list(step: dict[str, Any], path: str, violations: Violations) -> None:
     dependencies = step.get("dependencies", [])
-    list_path = f"{path}/dependencies"
     if not isinstance(dependencies, list):
-        violations.add_type(list_path, "dependencies_type", "an array of step ids", dependencies)
+        violations.add_type(
+            f"{path}/dependencies", "dependencies_type", "an array of step ids", dependencies
+        )
         return
     if len(dependencies) > MAX_DEPENDENCIES:
         violations.add(
-            list_path,
+            f"{path}/dependencies",
             "dependencies_too_many",
             f"expected at most {MAX_DEPENDENCIES} dependencies, got {len(dependencies)}",
         )
     for index, dependency in enumerate(dependencies):
         if not isinstance(dependency, str):
-            violations.add_type(f"{list_path}/{index}", "dependency_type", "a step id", dependency)
+            violations.add_type(
+                f"{path}/dependencies/{index}", "dependency_type", "a step id", dependency
+            )
 
 
 def check_tool(step: dict[str, Any], path: str, violations: Violations) -> None:
@@ -163,37 +163,29 @@ def check_tool(step: dict[str, Any], path: str, violations: Violations) -> None:
         violations.add(path, "tool_missing", 'expected the key "tool"')
         return
     tool = step["tool"]
-    if isinstance(tool, str):
-        if not tool.strip():
-            violations.add(
-                f"{path}/tool", "tool_empty", "expected the name of a tool, got an empty string"
-            )
-        _check_args(step, path, violations)
-    elif isinstance(tool, dict):
-        name = tool.get("name")
-        if "name" not in tool:
-            violations.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
-        elif not isinstance(name, str):
-            violations.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
-        elif not name.strip():
-            violations.add(
-                f"{path}/tool/name",
-                "tool_empty",
-                "expected the name of a tool, got an empty string",
-            )
-        _check_args(tool, f"{path}/tool", violations)
-        if "args" in step:
-            violations.add(
-                f"{path}/args", "args_mixed", "expected arguments only inside the tool object"
-            )
-    else:
+    is_object = isinstance(tool, dict)
+    if not is_object and not isinstance(tool, str):
         violations.add_type(f"{path}/tool", "tool_type", "a tool name or an object", tool)
-
-
-def _check_args(holder: dict[str, Any], path: str, violations: Violations) -> None:
-    args = holder.get("args", {})
+        return
+    name = tool.get("name") if is_object else tool
+    if is_object and "name" not in tool:
+        violations.add(f"{path}/tool", "tool_name_missing", 'expected the key "name"')
+    elif not isinstance(name, str):
+        violations.add_type(f"{path}/tool/name", "tool_name_type", "a string", name)
+    elif not name.strip():
+        violations.add(
+            f"{path}/tool/name" if is_object else f"{path}/tool",
+            "tool_empty",
+            "expected the name of a tool, got an empty string",
+        )
+    args = (tool if is_object else step).get("args", {})
     if not isinstance(args, dict):
-        violations.add_type(f"{path}/args", "args_type", "an object", args)
+        args_path = f"{path}/tool/args" if is_object else f"{path}/args"
+        violations.add_type(args_path, "args_type", "an object", args)
+    if is_object and "args" in step:
+        violations.add(
+            f"{path}/args", "args_mixed", "expected arguments only inside the tool object"
+        )
 
 
 def references_of(step: dict[str, Any]) -> list[tuple[Place, str]]:

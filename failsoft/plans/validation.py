@@ -7,7 +7,6 @@ returns the first 100 violations.
 import difflib
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from failsoft.plans.contract import (
@@ -42,79 +41,74 @@ TOOL_UNKNOWN = "tool_unknown"
 _SURELY_SHORT = MAX_STRING_BYTES // 4
 
 
-@dataclass(slots=True)
-class _BoundsWalk:
-    violations: Violations
-    nodes: int = 0
-    mentions_output: bool = False
-    # Containers to visit: value, depth, and the path back to the root.
-    pending: list[tuple[Any, int, Link | None]] = field(default_factory=list)
-
-
 def check_bounds(value: object, violations: Violations) -> bool:
     """Check depth, size and JSON types; return whether a string looks like a reference.
 
     Linear in the number of nodes; stops at the limit of values.
     """
-    walk = _BoundsWalk(violations)
-    _check_item(walk, value, 0, None)
-    while walk.pending and not violations.full:
-        container, depth, link = walk.pending.pop()
-        walk.nodes += len(container)
-        if walk.nodes > MAX_NODES:
+    nodes = 0
+    # Containers to visit: value, depth, and the path back to the root.
+    pending: list[tuple[Any, int, Link | None]] = []
+    pending += [(value, 1, None)] if isinstance(value, (dict, list)) else []
+    mentions_output = not pending and _check_scalar(value, None, violations)
+    while pending and not violations.full:
+        container, depth, link = pending.pop()
+        nodes += len(container)
+        if nodes > MAX_NODES:
             violations.add("", "too_many_values", f"expected at most {MAX_NODES} values")
             break
         is_object = isinstance(container, dict)
         items: Iterable[tuple[Any, Any]] = container.items() if is_object else enumerate(container)
         for key, item in items:
-            if is_object and not isinstance(key, str):
-                violations.add_type(point(*parts_of(link)), "key_type", "keys to be strings", key)
-            elif is_object and len(key) > _SURELY_SHORT:
-                _check_string(walk, key, link)
-            if type(item) is not str or len(item) > _SURELY_SHORT or item[:1] == "$":
-                _check_item(walk, item, depth, (link, key))
-    return walk.mentions_output
+            if is_object and (type(key) is not str or len(key) > _SURELY_SHORT):
+                _check_key(key, link, violations)
+            kind = type(item)
+            if kind is str and len(item) <= _SURELY_SHORT:
+                mentions_output |= item[:1] == "$"
+            elif kind is int and item.bit_length() <= MAX_INTEGER_BITS:
+                continue
+            elif not isinstance(item, (dict, list)):
+                mentions_output |= _check_scalar(item, (link, key), violations)
+            elif depth == MAX_DEPTH:
+                path = point(*parts_of((link, key)))
+                violations.add(path, "too_deep", f"expected at most {MAX_DEPTH} levels")
+            elif item:
+                pending.append((item, depth + 1, (link, key)))
+    return mentions_output
 
 
-def _check_item(walk: _BoundsWalk, item: Any, depth: int, link: Link | None) -> None:  # noqa: ANN401 - JSON
-    if isinstance(item, (dict, list)):
-        if depth >= MAX_DEPTH:
-            walk.violations.add(
-                point(*parts_of(link)), "too_deep", f"expected at most {MAX_DEPTH} levels"
-            )
-        elif item:
-            walk.pending.append((item, depth + 1, link))
-    elif isinstance(item, str):
-        walk.mentions_output |= item.startswith("$")
-        if len(item) > _SURELY_SHORT:
-            _check_string(walk, item, link)
-    elif item is not None:
-        _check_scalar(walk, item, link)
+def _check_key(key: object, link: Link | None, violations: Violations) -> None:
+    if isinstance(key, str):
+        _check_string(key, link, violations)
+    else:
+        violations.add_type(point(*parts_of(link)), "key_type", "keys to be strings", key)
 
 
-def _check_string(walk: _BoundsWalk, text: str, link: Link | None) -> None:
+def _check_string(text: str, link: Link | None, violations: Violations) -> None:
     size = len(text.encode("utf-8", "replace"))
     if size > MAX_STRING_BYTES:
-        walk.violations.add(
+        violations.add(
             point(*parts_of(link)),
             "string_too_long",
             f"expected at most {MAX_STRING_BYTES} bytes of text, got {size}",
         )
 
 
-def _check_scalar(walk: _BoundsWalk, item: object, link: Link | None) -> None:
+def _check_scalar(item: object, link: Link | None, violations: Violations) -> bool:
+    if isinstance(item, str):
+        _check_string(item, link, violations)
+        return item[:1] == "$"
     if isinstance(item, float):
         if not math.isfinite(item):
-            walk.violations.add(
-                point(*parts_of(link)), "number_not_finite", "expected a finite number"
-            )
+            violations.add(point(*parts_of(link)), "number_not_finite", "expected a finite number")
     elif isinstance(item, int):
         if item.bit_length() > MAX_INTEGER_BITS:
-            walk.violations.add(
+            violations.add(
                 point(*parts_of(link)), "number_too_large", "expected a number of ordinary size"
             )
-    else:
-        walk.violations.add_type(point(*parts_of(link)), "not_json", "a JSON value", item)
+    elif item is not None:
+        violations.add_type(point(*parts_of(link)), "not_json", "a JSON value", item)
+    return False
 
 
 def check_strictly(
@@ -170,7 +164,7 @@ def validate_payload(
     steps = _read_steps(value, violations)
     index_of = check_shapes(steps, violations)
     check_sequence(index_of, violations)
-    edges: list[list[int]] = []
+    edges = []
     for index, step in enumerate(steps):
         indices = _known_dependencies(step, index, index_of, violations)
         if has_references and isinstance(step, dict):

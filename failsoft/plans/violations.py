@@ -35,20 +35,18 @@ class Violations:
         self._violations: list[Violation] = []
         self._count = 0
         self._limit = limit
+        self.full = False
+        """Whether further violations are dropped, so that callers may stop."""
 
     def add(self, path: str, code: str, message: str) -> None:
         """Add a violation unless the list is full."""
         self._count += 1
         if not self.full:
             self._violations.append(Violation(path, code, message))
+            self.full = len(self._violations) >= self._limit
 
     def add_type(self, path: str, code: str, expected: str, value: object) -> None:
         self.add(path, code, f"expected {expected}, got {kind_of(value)}")
-
-    @property
-    def full(self) -> bool:
-        """Whether further violations are dropped, so that callers may stop."""
-        return len(self._violations) >= self._limit
 
     def __iter__(self) -> Iterator[Violation]:
         return iter(self._violations)
