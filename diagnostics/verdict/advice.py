@@ -25,7 +25,7 @@ class Advice:
 
 NAMED_ERROR = "Look the error up at the provider, and read samples."
 COMPARE = Advice(
-    "Replay samples in the lab with another model, and with the former prompt, to compare.",
+    "Replay samples in the lab with another model or prompt, to compare.",
     "No other calls to compare with: this may be the model or a change of ours.",
 )
 
@@ -75,12 +75,12 @@ BY_KIND: Mapping[str, KindAdvice] = {
     "call_timeout": KindAdvice(
         "Check the provider's status and latency, and the timeout of the calls.",
         "Calls time out",
-        ours="Compare the length of prompts and answers with the former version.",
+        ours="Check whether this version makes prompts or answers longer.",
     ),
     "call_provider_error": KindAdvice(
         "Check the provider's status, and the errors in samples.",
         "Calls end with an error of the provider",
-        ours="Compare the request with the former one: size, parameters, tools and schema.",
+        ours="Check what this version sends: size, parameters, tools and schema.",
     ),
     LIMITED: KindAdvice(
         "Lower the number of concurrent calls, or request a higher limit.",
@@ -142,7 +142,7 @@ AT_LIMIT = (LIMITED, "truncated")
 """Kinds that end at a limit: to change it helps sooner than another model does."""
 OUR_WAY = (Cause.CREDENTIAL, Cause.ENVIRONMENT)
 """Causes on our way to providers that answer others: these are well."""
-NEW_IN_PAIR = "Restore the previous version where both are called, or correct the new one."
+NEW_IN_PAIR = "Check the new version where both are called, or restore the previous one if any."
 
 
 def _by_cause(words: CauseWords, part: tuple[float, float] | None, *, is_compared: bool) -> Advice:

@@ -122,7 +122,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
     Cause.PROMPT: CauseWords(
         "our prompt",
         ITS_CALLS,
-        "Restore the previous prompt version, or correct this one.",
+        "Check this prompt, or restore its previous version if it has one.",
         "Calls with this version",
         "It began with the new version; too few good calls with another one to compare with",
     ),
@@ -136,7 +136,7 @@ CAUSES: Mapping[Cause, CauseWords] = {
     Cause.RELEASE: CauseWords(
         "our release",
         ITS_CALLS,
-        "Roll the release back, or check what it changed.",
+        "Check what this release changed, or roll it back if there was one before.",
         "Calls of this release",
         "It began with the release; too few good calls of another one to compare with",
     ),
