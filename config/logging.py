@@ -1,7 +1,9 @@
 """Logging: one redacted JSON object per line on stderr."""
 
+import io
 import logging
 import math
+import sys
 from time import monotonic
 from typing import Any
 
@@ -61,6 +63,9 @@ def json_formatter() -> logging.Formatter:
     start one after the other, and could not redact what it has to say.
     """
     configuration()
+    if sys.stderr is sys.__stderr__:  # its buffer keeps what a full disk refused: no fork again
+        raw = io.FileIO(2, "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=SHARED,
         processors=[

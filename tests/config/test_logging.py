@@ -1,6 +1,10 @@
-"""What workers log while the database is away: one line in a while, with the reason."""
+"""What processes log while the database is away or the disk of the log is full."""
 
 import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError, ProgrammingError
@@ -87,3 +91,28 @@ def test_other_errors_keep_their_traceback(now: list[float], error: Exception) -
         line = record(error)
         assert outages.filter(line)
         assert line.exc_info is not None
+
+
+START = """
+import json, logging.config, multiprocessing
+with open("config/web_logging.json") as file:
+    logging.config.dictConfig(json.load(file))
+logging.warning("lost")
+child = multiprocessing.get_context("fork").Process(target=logging.warning, args=("lost",))
+child.start()
+child.join()
+print(child.exitcode)
+"""
+
+
+def test_a_full_disk_takes_the_log_and_no_process() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", START],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (0, b"0\n")
