@@ -10,11 +10,14 @@ from django.conf import settings
 from django.urls import get_resolver
 
 from config.gc_tuning import freeze_loaded_objects
+from config.local.launch import end_with_starter
 
 # A forked worker of granian inherits a handler that only notes the signal in the copied memory, and
 # installs its own once this module is loaded: a stop during the start was lost, and nothing ended.
+# Nor did a worker end if granian was killed: it served on, beside the workers of the next one.
 if current_process().name == "granian-worker":
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_with_starter(signal.SIGTERM)
 
 # Threads of one web process share connections; see config.database.
 os.environ.setdefault("FAILSOFT_DATABASE_POOL_SIZE", "16")

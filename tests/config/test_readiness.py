@@ -50,6 +50,26 @@ def test_the_client_of_the_broker_is_loaded_before_the_first_request() -> None:
     subprocess.run([sys.executable, "-c", program], env=env, check=True)
 
 
+WORKER = """
+import multiprocessing, time
+def serve():
+    import config.asgi
+    print("up", flush=True)
+    time.sleep(60)
+multiprocessing.get_context("fork").Process(target=serve, name="granian-worker").start()
+time.sleep(60)
+"""
+
+
+def test_a_web_worker_ends_with_the_server_that_started_it() -> None:
+    """One that served on would answer beside those of the next server, with old settings."""
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == b"up\n"
+        server.kill()
+        assert server.communicate(timeout=10) == (b"", None)
+
+
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
