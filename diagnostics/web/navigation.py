@@ -1,8 +1,6 @@
 """The pages of the console by place: what the bar shows, what search jumps to, and help."""
 
-import re
 from dataclasses import dataclass
-from functools import cache
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -77,12 +75,6 @@ DATA = (
 )
 
 
-NEWS_SHOWN = 12
-ITEM = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
-CHANGED = re.compile(r"^Changed:\n(.*?)(?=^[A-Z]\w+:$|^## |\Z)", re.MULTILINE | re.DOTALL)
-MARKUP = re.compile(r"\[([^\]]+)\]\([^)]+\)|[`*]")
-
-
 @member_page
 def help_page(request: ConsoleRequest) -> HttpResponse:
     pages = [*MAIN, *(page for group in MORE.values() for page in group)]
@@ -90,16 +82,6 @@ def help_page(request: ConsoleRequest) -> HttpResponse:
         "section": "help",
         "has_docs": (settings.BASE_DIR / "site" / "docs").is_dir(),
         "keys": [page for page in pages if page.key],
-        "news": _news(),
         "version": VERSION,
     }
     return respond(request, "help/help", context, "Help")
-
-
-@cache
-def _news() -> list[str]:
-    """Return the latest changes, without their markup; none where the file is not shipped."""
-    path = settings.BASE_DIR / "CHANGELOG.md"
-    changed = CHANGED.search(path.read_text("utf-8")) if path.exists() else None
-    items = ITEM.findall(changed[1]) if changed else []
-    return [MARKUP.sub(r"\1", " ".join(item.split())) for item in items[:NEWS_SHOWN]]

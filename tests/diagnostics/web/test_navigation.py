@@ -97,9 +97,9 @@ def test_title_and_icon_tell_of_an_open_incident(client: Client, project: Projec
     assert "logo-incident" not in client.get("/models/").text
 
 
-def test_help_has_documents_shortcuts_version_and_news(client: Client) -> None:
+def test_help_has_documents_shortcuts_and_version(client: Client) -> None:
     page = client.get("/help/").text
-    for part in ('id="shortcuts"', 'id="docs"', 'id="news"', VERSION, "Ctrl"):
+    for part in ('id="shortcuts"', 'id="docs"', VERSION, "Ctrl"):
         assert part in page
 
 
