@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from diagnostics.accounts import invitations
 from diagnostics.accounts.models import Invitation, Membership
-from diagnostics.outbound.mail import compose
+from diagnostics.outbound.mail import compose, unsent_words
 from diagnostics.settings.forms import InviteForm, RoleForm
 from diagnostics.settings.frame import (
     keep_once,
@@ -109,7 +109,7 @@ def _invite(request: ConsoleRequest, form: InviteForm) -> str:
         mail = compose(f"Join {request.project.name} in Failsoft", "invitation", context, [email])
         try:
             mail.send()
-            messages.success(request, f"The invitation was sent to {email}.")
+            messages.success(request, unsent_words() or f"The invitation was sent to {email}.")
         except (SMTPException, OSError):
             messages.error(request, NOT_SENT)
     return link
