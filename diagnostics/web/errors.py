@@ -68,11 +68,14 @@ def not_allowed(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 404, the same for what is unknown and for what is somebody else's."""
-    path = f"/{'/'.join(filter(None, request.path_info.split('/')))}"
+    parts = [part for part in request.path_info.split("/") if part]
+    # Often there is something before the right address: a base, a version, the address itself.
+    tails = [f"/{'/'.join(parts[n:])}" for n in range(min(len(parts), 8) or 1)]
     # No browser sends a key, wherever the address is wrong.
-    if path.startswith(FOR_PROGRAMS) or _has_key(request):
-        is_near = path != request.path_info and is_valid_path(path)
-        hint = f"did you mean {path}?" if is_near else "/api/docs/ lists what there is."
+    if tails[0].startswith(FOR_PROGRAMS) or _has_key(request):
+        right = next(filter(is_valid_path, tails), request.path_info)
+        is_near = right != request.path_info
+        hint = f"did you mean {right}?" if is_near else "/api/docs/ lists what there is."
         detail = f"There is nothing at this address; {hint}"
         return JsonResponse({"detail": detail, "code": "not_found"}, status=404)
     words = "This page does not exist, or belongs to a project you are not a member of."
