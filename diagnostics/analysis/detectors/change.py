@@ -31,6 +31,8 @@ MINUTE = 60.0
 MINUTES, WEEK_HOURS = 60, 168
 STATE_FORM = 8
 """What a state is written as; a detector with another one begins with its past."""
+KEPT = "usual", "hour", "suspicion", "stretches", "began", "minutes"
+KEPT_OF_ALARMS = "before", "bad", "settled", "burst"
 RESTLESS, MOST_PENDING = 2.5, 24
 """The evidence above which hours are not learned, for so many hours at most."""
 KNOWN_SECONDS, NEW_SECONDS, ACCEPTED_CALLS, ACCEPTED_SHARE = 3 * DAY, DAY, 50, 0.8
@@ -247,18 +249,9 @@ class ChangeDetector:
         return {
             "form": STATE_FORM,
             "opened": self._usual and self._usual.hour,
-            "usual": self._usual,
-            "hour": self._hour,
-            "suspicion": self._suspicion,
-            "stretches": self._stretches,
-            "began": self._began,
-            "minutes": self._minutes,
-            "before": self._before,
-            "bad": self._bad,
-            "settled": self._settled,
-            "burst": self._burst,
             "fire": self.fire and [self.fire.at, list(self.fire.onset)],
             "has_success": self.has_success,
+            **{name: getattr(self, f"_{name}") for name in (*KEPT, *KEPT_OF_ALARMS)},
         }
 
     @classmethod

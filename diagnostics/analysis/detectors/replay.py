@@ -1,7 +1,7 @@
 """Any detector over the calls of one series, as they came: for simulation and back-tests."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from heapq import merge
@@ -129,14 +129,10 @@ def replay_together(
         if baseline is not None:
             project[place].learned.failed = baseline * KNOWN_CALLS
             project[place].learned.calls = KNOWN_CALLS
-    for at, place, failed in merge(*(_placed(place, count) for place, count in enumerate(calls))):
+    placed = ([(at, place, failed) for at, failed in each] for place, each in enumerate(calls))
+    for at, place, failed in merge(*placed):
         project.feed(place, at, 1, failed, 0.0)
     return [project[place].fires for place in range(len(calls))]
-
-
-def _placed(place: int, calls: Iterable[Call]) -> Iterator[tuple[float, int, int]]:
-    for at, failed in calls:
-        yield at, place, failed
 
 
 def _judged(detector: Detector, calls: Iterable[Call], limits: Parameters) -> list[Fire]:
