@@ -27,8 +27,6 @@ RECENT_CALLS, LENT_CALLS, LENT_EFFECT = 400, 4, 3
 COMPONENTS = len(EFFECTS) + 1
 LOG_COMPONENTS = log(COMPONENTS)
 NOTHING = -50.0
-MILD_EFFECT = 1
-"""Of an alarm, at least: what its end is weighed against."""
 
 
 class Suspicion(NamedTuple):
@@ -144,8 +142,8 @@ class Badness(NamedTuple):
 
     def plus(self, calls: int, failed: int, usual: Usual) -> "Badness":
         """Return it with a burst: as usual is weighed against as bad as it was of late."""
-        worse = raise_rate(usual.before)[MILD_EFFECT].rate
-        rate = min(max((self.late_failed + 1) / (self.late + 2), worse), WORST)
+        mildest, *_ = raise_rate(usual.before)
+        rate = min(max((self.late_failed + 1) / (self.late + 2), mildest.rate), WORST)
         well = min(usual.before, rate * HEALED)
         gain = failed * log(well / rate) + (calls - failed) * log((1 - well) / (1 - rate))
         calm = max(self.calm + gain * usual.share, 0.0)
