@@ -20,6 +20,7 @@ from django.db import DatabaseError, transaction
 
 from diagnostics.alerting.incident_models import NAMELESS, Incident
 from diagnostics.alerting.signals import Slice
+from diagnostics.alerting.states import RELAPSE_SECONDS
 from diagnostics.alerting.statuses import stored_statuses, verdict_within
 from diagnostics.selection.fields import SERIES_FIELDS
 from diagnostics.selection.selection import Selection
@@ -32,7 +33,7 @@ MOST_OWN = 5
 """Verdicts of single slices that one evaluation may ask for."""
 SliceKey = tuple[tuple[str, str | None], ...]
 JOINS = timedelta(minutes=2)
-REOPENS = timedelta(hours=1)
+REOPENS = timedelta(seconds=RELAPSE_SECONDS)
 """So long after an incident ended by itself it is the same one that comes back."""
 OUTAGE = "provider_outage"
 UNCLEAR = NAMELESS | {"mixed"}

@@ -108,6 +108,7 @@ def standing_of(row: SavedState | AlertState) -> SliceStatus:
         row.since.timestamp(),
         AlertPhase(state.get("was", AlertPhase.FIRING)),
         bool(state.get("is_held")),
+        state.get("ended", 0.0),
     )
 
 
@@ -156,6 +157,7 @@ def _state_row(evaluation: SliceEvaluation) -> Mapping[str, Any]:
     for name, value, usual in (
         ("was", standing.was, AlertPhase.FIRING),
         ("is_held", standing.is_held, False),
+        ("ended", standing.ended, 0.0),
     ):
         detector_state.pop(name, None)
         if value != usual:

@@ -13,6 +13,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 HELD_SECONDS = 86_400
+RELAPSE_SECONDS = 3600
+"""An alarm that comes back so soon is over only after as long without its condition."""
 
 
 class AlertPhase(StrEnum):
@@ -78,13 +80,15 @@ class SliceStatus:
     """Where a slice stands since when (seconds).
 
     `was` is what a clearing slice goes back to; `is_held` says that it was resolved by
-    hand while its detector still fired.
+    hand while its detector still fired. `ended` is its latest recovery; of one that fires,
+    only if it came back soon.
     """
 
     state: AlertPhase = AlertPhase.OK
     since: float = 0.0
     was: AlertPhase = AlertPhase.FIRING
     is_held: bool = False
+    ended: float = 0.0
 
 
 def time_of(seconds: float) -> datetime:
@@ -114,21 +118,23 @@ def _off(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: 
     if standing.is_held and now < standing.since + HELD_SECONDS:
         return standing, None
     if standing.state is not AlertPhase.PENDING:
-        standing = SliceStatus(AlertPhase.PENDING, now)
+        standing = SliceStatus(AlertPhase.PENDING, now, ended=standing.ended)
     if now < standing.since + hold_times.for_seconds:
         return standing, None
-    return SliceStatus(AlertPhase.FIRING, now), StateChange.FIRED
+    ended = standing.ended if now <= standing.ended + RELAPSE_SECONDS else 0.0
+    return SliceStatus(AlertPhase.FIRING, now, ended=ended), StateChange.FIRED
 
 
 def _on(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: HoldTimes) -> Step:
     is_clearing = standing.state is AlertPhase.CLEARING
     if signal is not DetectorSignal.CLEARS or hold_times.is_latching:
-        return (SliceStatus(standing.was, now) if is_clearing else standing), None
+        return (replace(standing, state=standing.was, since=now) if is_clearing else standing), None
     if not is_clearing:
-        standing = SliceStatus(AlertPhase.CLEARING, now, standing.state)
-    if now < standing.since + hold_times.clear_seconds:
+        standing = replace(standing, state=AlertPhase.CLEARING, since=now, was=standing.state)
+    relapsed = RELAPSE_SECONDS if standing.ended else 0
+    if now < standing.since + max(hold_times.clear_seconds, relapsed):
         return standing, None
-    return SliceStatus(AlertPhase.RESOLVED, now), StateChange.CLEARED
+    return SliceStatus(AlertPhase.RESOLVED, now, ended=now), StateChange.CLEARED
 
 
 def _without_data(now: float, standing: SliceStatus, hold_times: HoldTimes) -> Step:
@@ -144,7 +150,7 @@ def _without_data(now: float, standing: SliceStatus, hold_times: HoldTimes) -> S
 
 
 def _settle(now: float, standing: SliceStatus, state: AlertPhase) -> SliceStatus:
-    return standing if standing.state is state else SliceStatus(state, now)
+    return standing if standing.state is state else SliceStatus(state, now, ended=standing.ended)
 
 
 def acknowledged(standing: SliceStatus) -> SliceStatus:

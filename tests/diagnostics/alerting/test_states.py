@@ -15,6 +15,9 @@ from diagnostics.alerting.states import (
     resolved,
 )
 
+HOUR = 60
+ONCE = "firing fired", "resolved cleared"
+
 FIRES, CLEARS, QUIET, NO_DATA = (
     DetectorSignal.FIRES,
     DetectorSignal.CLEARS,
@@ -51,6 +54,21 @@ def walk(hold_times: HoldTimes, *said: DetectorSignal) -> list[str]:
             HoldTimes(clear_seconds=60),
             (FIRES, CLEARS, FIRES, CLEARS, CLEARS),
             ["firing fired", "clearing", "firing", "clearing", "resolved cleared"],
+        ),
+        # What came back soon is over after an hour.
+        (
+            HoldTimes(),
+            (FIRES, CLEARS, QUIET, FIRES, CLEARS, FIRES, *[CLEARS] * HOUR, CLEARS),
+            [
+                *("firing fired", "resolved cleared", "ok", "firing fired", "clearing", "firing"),
+                *["clearing"] * HOUR,
+                "resolved cleared",
+            ],
+        ),
+        (
+            HoldTimes(),
+            (FIRES, CLEARS, *[QUIET] * HOUR, FIRES, CLEARS),
+            [*ONCE, *["ok"] * HOUR, *ONCE],
         ),
         # Latching: only a person ends it.
         (HoldTimes(is_latching=True), (FIRES, CLEARS), ["firing fired", "firing"]),
