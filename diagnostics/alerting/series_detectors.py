@@ -46,7 +46,7 @@ from diagnostics.alerting.signals import (
     news_of,
     slice_key,
 )
-from diagnostics.alerting.states import ON, DetectorSignal, time_of
+from diagnostics.alerting.states import ON, AlertPhase, DetectorSignal, time_of
 from diagnostics.analysis.detectors.change import STATE_FORM, ChangeDetector, Fire
 from diagnostics.analysis.detectors.onset import Onset
 from diagnostics.analysis.detectors.usual import Learned, ProjectPast, past_of
@@ -109,24 +109,23 @@ def feed_slices(
             continue
         by_minute = _minutes(evaluation.series, counted, measured)
         state = evaluation.row.detector_state
+        alarm = evaluation.row if alarms is None else alarms.get(key)
         if key in primed:
-            detector = primed[key]
-            news = news_of(by_minute, {})
+            detector, news = primed[key], news_of(by_minute, {})
         else:
             news = news_of(by_minute, {int(at): count for at, count in state["fed"].items()})
             if not news:
                 evaluation.result = read_evaluation(state["look"])
                 continue
             learned = Learned.read(evaluation.row.memory["learned"])
-            fires = read_fires(state["fires"])
-            past = pasts[evaluation.rule.id] or ProjectPast
+            fires, past = read_fires(state["fires"]), pasts[evaluation.rule.id] or ProjectPast
             detector = ChangeDetector.restore(state["watch"], learned, fires, sharing, past)
+            if detector.fire and alarm and alarm.state == AlertPhase.NO_DATA:
+                detector.end(evaluation.at)  # What comes after a silence is judged by itself.
         for stretch in news:
             detector.feed(*stretch)
-        anew_since = state.get("anew_since")
-        if key in primed:
-            alarm = evaluation.row if alarms is None else alarms.get(key)
-            anew_since = _take_over(evaluation, detector, alarm)
+        kept_since = state.get("anew_since")
+        anew_since = _take_over(evaluation, detector, alarm) if key in primed else kept_since
         evaluation.result = describe(detector)
         is_young = not detector.has_success and measured is FIRST_ATTEMPTS
         if is_young and not any(n for _, n in _minutes(evaluation.series, counted, RUNS).values()):

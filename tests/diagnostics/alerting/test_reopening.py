@@ -14,6 +14,7 @@ from diagnostics.alerting.incident_records import totals_by_rule
 from diagnostics.alerting.notification_facts import headline_of
 from diagnostics.alerting.notification_models import Notification
 from diagnostics.alerting.rule_rows import create_rule
+from diagnostics.alerting.saved_states import ensure_standard_rules
 from diagnostics.alerting.senders.messages import read_facts
 from diagnostics.store.windows import floor
 from tests.console import make_member
@@ -27,6 +28,7 @@ RULE = {
     "detector": "threshold",
     "parameters": {"limit": 0.1},
 }
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 BAD, WELL = [0.6] * 15, [0.0] * 16
 FIRES, CLEARS, FIRES_AGAIN, CLEARS_AGAIN = 44, 60, 75, 91
 
@@ -50,7 +52,7 @@ def test_an_alarm_that_comes_back_within_an_hour_reopens_its_incident(
     project: Project, begin: datetime
 ) -> None:
     make_channel(project)
-    count_calls(project, begin, [*[0.0] * 30, *BAD, *WELL, *BAD, *WELL], 5, "m-1")
+    count_calls(project, begin, [*[0.0] * 30, *BAD, *WELL, *BAD, *WELL, *[0.0] * 60], 5, "m-1")
     rule = create_rule(project.pk, RULE, None)
     look(project, begin, FIRES, CLEARS)
     assert Incident.objects.get().state == Incident.State.RESOLVED
@@ -58,7 +60,9 @@ def test_an_alarm_that_comes_back_within_an_hour_reopens_its_incident(
     incident = Incident.objects.get()
     assert (incident.state, incident.cleared_at) == (Incident.State.OPEN, None)
     assert headline_of(read_facts(Notification.objects.latest("pk"))).startswith("Firing again: ")
-    look(project, begin, CLEARS_AGAIN)
+    look(project, begin, CLEARS_AGAIN, CLEARS_AGAIN + 59)
+    assert reasons() == ["fired", "recovered", "reminder"]
+    look(project, begin, CLEARS_AGAIN + 60)
     kinds = Transition.objects.order_by("at", "pk").values_list("kind", flat=True)
     once = ["slice_cleared", "cleared"]
     assert list(kinds) == ["fired", *once, "reopened", *once]
@@ -108,3 +112,18 @@ def test_a_manual_end_is_no_recovery_and_names_the_person(
     row = Notification.objects.get(reason="recovered")
     assert row.state == state
     assert headline_of(read_facts(row)).startswith("Resolved by mia after ")
+
+
+def test_what_ended_by_silence_is_judged_by_what_comes_then(project: Project) -> None:
+    ensure_standard_rules()
+    begin = floor(clock.now(), HOUR) - 46 * HOUR
+    count_calls(project, begin - DAY, [*[0.0] * 288, *[0.5] * 12], 10, "m-1", 5 * MINUTE)
+    look(project, begin, *range(0, 60, 10), *range(60, 12 * 60, 60))
+    ended = Incident.objects.get().cleared_at
+    assert ended
+    begin += DAY
+    count_calls(project, begin, [*[0.0] * 12, *[0.6] * 12], 10, "m-1", 5 * MINUTE)
+    look(project, begin, *range(0, 60, 10))
+    assert Incident.objects.get().cleared_at == ended
+    look(project, begin, *range(60, 120, 10))
+    assert Incident.objects.count() == 2
