@@ -142,7 +142,7 @@ AT_LIMIT = (LIMITED, "truncated")
 """Kinds that end at a limit: to change it helps sooner than another model does."""
 OUR_WAY = (Cause.CREDENTIAL, Cause.ENVIRONMENT)
 """Causes on our way to providers that answer others: these are well."""
-NEW_IN_PAIR = "Check the new version where both are called, or restore the previous one if any."
+NEW_IN_PAIR = "Restore the previous version, if any, where both are called, or correct the new one."
 
 
 def _by_cause(words: CauseWords, part: tuple[float, float] | None, *, is_compared: bool) -> Advice:

@@ -73,12 +73,12 @@ def test_each_kind_of_event_has_advice_of_its_own() -> None:
         # It is not us: what we may change comes second, unless it is a limit.
         ("refusal", Cause.MODEL, ("Route plans to another model", "Read samples")),
         ("call_rate_limited", Cause.MODEL, ("Lower", "Route plans to another model")),
-        ("not_json", Cause.PROMPT, ("Check this prompt, or restore", "Request")),
-        ("not_json", Cause.SCHEMA, ("Check this schema, or restore", "Request")),
+        ("not_json", Cause.PROMPT, ("Restore the previous version of this prompt if", "Request")),
+        ("not_json", Cause.SCHEMA, ("Restore the previous version of this schema if", "Request")),
         # A change of ours makes calls time out: the provider's status says nothing of it.
-        ("call_timeout", Cause.PROMPT, ("Check this prompt", "Check whether this")),
-        ("call_provider_error", Cause.SCHEMA, ("Check this schema", "Check what this")),
-        ("refusal", Cause.RELEASE, ("Check what this release changed", "Read samples")),
+        ("call_timeout", Cause.PROMPT, ("Restore", "Check whether this")),
+        ("call_provider_error", Cause.SCHEMA, ("Restore", "Check what this")),
+        ("refusal", Cause.RELEASE, ("Roll this release back if", "Read samples")),
         # Nothing can be rolled back where nothing is new.
         ("refusal", Cause.SOURCE, ("Check what changed in this source", "Read samples")),
         ("unknown_tool", Cause.VALIDATOR, ("Check what changed in the val", "Name the")),
@@ -182,12 +182,12 @@ def test_advice_presumes_no_earlier_version(
     found = Finding(cause, top_kind=kind, is_compared=is_compared, is_new=is_new)
     for one in advise(found, SEEN):
         if any(word in one.text.lower() for word in ("former", "previous", "restore", "roll")):
-            assert " if " in one.text
+            assert " if" in one.text
 
 
-def test_a_new_version_in_a_pair_is_to_be_checked() -> None:
+def test_a_new_version_in_a_pair_is_restored() -> None:
     first, _ = advise(Finding(Cause.PAIR, top_kind="not_json", is_new=True, part=(0.9, 0.1)), SEEN)
-    assert first.text.startswith("Check the new version where both are called")
+    assert first.text.startswith("Restore the previous version, if any, where both are called")
     assert first.evidence.startswith("Calls with both: 90")
 
 
