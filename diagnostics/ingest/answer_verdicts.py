@@ -87,7 +87,7 @@ class AnswerVerdicts:
         try:
             draft, verdict = self._judge(draft)
             if verdict is None and not draft.is_reported:
-                draft = replace(draft, unchecked=draft.unchecked or self._missing(draft))
+                draft = replace(draft, unchecked=self._missing(draft))
         except OverBudgetError:
             return replace(draft, unchecked=UncheckedReason.OVER_BUDGET), None
         return draft, verdict
@@ -111,6 +111,8 @@ class AnswerVerdicts:
         is_expected = expected is not None
         # Calls of tools are checked without a schema, too.
         is_checked = is_expected or draft.ending is FinishClass.TOOL_CALLS
+        # A log record was checked without the schema that its agent's node has.
+        is_checked &= not (draft.is_of_agent and self._registered_for(draft.node))
         if is_checked and draft.fields.get("source") in self._log_sources:
             return None
         return UncheckedReason.NO_ANSWER if is_expected else UncheckedReason.NO_SCHEMA

@@ -24,6 +24,7 @@ from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import fetch, insert_rows
 from failsoft.events import EventKind
 
+KEEP = timedelta(days=1)
 ANSWERED, FAILED = 2, 1
 # Two instrumentations export their spans of one call within seconds.
 TWINS = timedelta(minutes=1)
@@ -210,6 +211,10 @@ def weight_of(draft: Draft) -> int:
     if draft.answer.is_known or "parse_error_type" in draft.fields:
         return ANSWERED
     return FAILED if draft.is_error else 0
+
+
+def forget_old_calls() -> int:
+    return SpanCall.objects.filter(received_at__lt=clock.now() - KEEP).delete()[0]
 
 
 def _lock_calls(project_id: int, places: Iterable[CallPlace]) -> None:

@@ -13,8 +13,15 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from diagnostics import clock
+from diagnostics.ingest.agent_schemas import schemas_for
 from diagnostics.ingest.answer_verdicts import log_sources
-from diagnostics.ingest.joined_calls import ANSWERED, delete_stored, events_of_calls, key_of
+from diagnostics.ingest.joined_calls import (
+    ANSWERED,
+    delete_stored,
+    events_of_calls,
+    forget_old_calls,
+    key_of,
+)
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft
 from diagnostics.ingest.recording import record, unplaced_of
@@ -22,15 +29,12 @@ from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.redaction.event_rows import redact_content
 from diagnostics.redaction.rules import redactor_of
 from diagnostics.store.deadlines import try_each_project
-from failsoft.events import ParseErrorType, PostedEvent, UncheckedReason, split_name
+from failsoft.events import ParseErrorType, PostedEvent, event_name, split_name
 
 Row = TypeVar("Row")
-Judged = tuple[Draft, PostedEvent | None, SchemaVerdict | None]
 PATIENCE = timedelta(minutes=2)
 SETTLED_AT_ONCE, SETTLE_SECONDS = 500, 20.0
 KEEP_TAKEN = timedelta(days=1)
-# In a content: the verdict by node, none if nothing could be checked.
-NODES = "nodes"
 # An event; once its span has taken it, the service that reports answers so is left.
 WAITING = Q(content__has_key="name")
 # These hold whatever the schema.
@@ -110,40 +114,42 @@ def join_verdicts(project_id: int, drafts: list[Draft]) -> list[Draft]:
     rows = {call: row for call in silent if (row := call.in_rows(by_name)) is not None}
     if not rows:
         return drafts
-    joined = [_with_verdict(draft, rows.get(call_of(draft))) for draft in drafts]
     # Kept empty for a day, so that log records exported again are not counted twice.
+    nodes = {draft.node for draft in drafts} | {_node_of(row) for row in rows.values()}
+    registered = set(schemas_for(project_id, nodes))
+    joined = [_with_verdict(draft, rows.get(call_of(draft)), registered) for draft in drafts]
     for row in rows.values():
         row.content = {"source": row.content["source"]}
     SpanVerdict.objects.bulk_update(rows.values(), ["content"])
     return joined
 
 
-def _with_verdict(draft: Draft, row: SpanVerdict | None) -> Draft:
+def _node_of(row: SpanVerdict) -> str:
+    return split_name(row.content["name"])[0]
+
+
+def _with_verdict(draft: Draft, row: SpanVerdict | None, registered: set[str]) -> Draft:
     if (
         row is None
         or draft.slot != CALL
         or "parse_error_type" in draft.fields
         or draft.answer.is_known
+        or _is_of_other_schema(draft, row, registered)
     ):
         return draft
-    if (verdict := _verdict_for(draft.node, row.content)) is None:
-        is_left_out = draft.node in row.content.get(NODES, ())
-        return replace(draft, unchecked=UncheckedReason.NO_ANSWER) if is_left_out else draft
-    known = {name: value for name, value in verdict.items() if value is not None}
+    verdict_fields = {name: row.content[name] for name in VERDICT_FIELDS}
+    known = {name: value for name, value in verdict_fields.items() if value is not None}
     return replace(draft, fields={**draft.fields, **known})
 
 
-def _verdict_for(node: str, content: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the verdict on an answer of a node, else the one without the node of its agent.
+def _is_of_other_schema(draft: Draft, row: SpanVerdict, registered: set[str]) -> bool:
+    """Whether a verdict was made without the node of the agent, one of the two having a schema.
 
-    The latter does not hold if it depends on a registered schema, which is of another node.
+    The text of the answer is not kept, so that nothing can check it again.
     """
-    default = split_name(content["name"])[0]
-    # Those of an earlier version wait without nodes.
-    verdicts = content.get(NODES) or {default: {name: content[name] for name in VERDICT_FIELDS}}
-    own: dict[str, Any] | None = verdicts.get(default)
-    is_general = own and (not own["schema_version"] or own["parse_error_type"] in SCHEMALESS)
-    return verdicts.get(node, own if is_general else None)
+    nodes = {draft.node, _node_of(row)}
+    is_other = draft.is_of_agent and len(nodes) == 2 and not registered.isdisjoint(nodes)
+    return is_other and row.content["parse_error_type"] not in SCHEMALESS
 
 
 @dataclass(slots=True)
@@ -156,36 +162,24 @@ class KeptVerdicts:
 
 
 def keep_verdicts(
-    project_id: int, judged: Sequence[list[Judged]], left_out: Sequence[str]
+    project_id: int, judged: Sequence[tuple[Draft, PostedEvent | None, SchemaVerdict | None]]
 ) -> KeptVerdicts:
-    """Keep verdicts until their spans arrive; spans stored already are corrected.
-
-    Behind the verdict on an answer are those of each node that its agent may have; some are left
-    out.
-    """
+    """Keep verdicts until their spans arrive; spans stored already are corrected."""
     kept, rows, late = KeptVerdicts(), list[SpanVerdict](), list[PostedEvent]()
-    known = known_calls(project_id, (call_of(draft) for (draft, _, _), *_ in judged))
+    known = known_calls(project_id, (call_of(draft) for draft, _, _ in judged))
     events = events_of_calls(project_id, filter(None, known.values()))
     unchecked = set(events.filter(unchecked__isnull=False).values_list("event_id", flat=True))
     sources = log_sources(project_id)
-    for (draft, event, verdict), *others in judged:
+    for draft, event, verdict in judged:
         span = known[call_of(draft)]
         is_first = draft.fields.get("source") not in sources
-        verdicts = [verdict, *(verdict for _, _, verdict in others)]
-        # Some schemas had no time to check it, or were too many.
-        is_partly = None in verdicts[1:] or bool(others and left_out)
-        is_told = is_partly or any(each and (each.error_type or each.repairs) for each in verdicts)
+        is_told = verdict is not None and bool(verdict.error_type or verdict.repairs)
         # Any other valid answer is reported by its span. The first one may cross it.
         is_missed = is_first if span is None else span.event_id in unchecked
-        if not is_told and not (is_missed and any(verdicts)):
+        if verdict is None or not (is_told or is_missed):
             kept.ignored += 1
         elif event is not None:
             content, _ = redact_content(event, redactor_of(project_id))
-            checked = others if verdict is None else [(draft, event, verdict), *others]
-            content[NODES] = dict.fromkeys(left_out) | {
-                draft.node: event and verdict and _verdict_of(project_id, event)
-                for draft, event, verdict in checked
-            }
             if span is None:
                 rows.append(_verdict_row(project_id, draft, content))
                 kept.waiting += 1
@@ -201,11 +195,6 @@ def keep_verdicts(
     return kept
 
 
-def _verdict_of(project_id: int, event: PostedEvent) -> dict[str, Any]:
-    content, _ = redact_content(event, redactor_of(project_id))
-    return {name: content[name] for name in VERDICT_FIELDS}
-
-
 def _verdict_row(project_id: int, draft: Draft, content: dict[str, Any]) -> SpanVerdict:
     row = SpanVerdict(project_id=project_id, trace_id=draft.trace_id, span_id=draft.span_id)
     row.received_at, row.content = clock.now(), content
@@ -215,7 +204,7 @@ def _verdict_row(project_id: int, draft: Draft, content: dict[str, Any]) -> Span
 def settle_verdicts() -> int:
     """Turn verdicts whose span has not arrived within 2 minutes into events; return how many."""
     now = clock.now()
-    SpanCall.objects.filter(received_at__lt=now - KEEP_TAKEN).delete()
+    forget_old_calls()
     SpanVerdict.objects.filter(~WAITING, received_at__lt=now - KEEP_TAKEN).delete()
     old = SpanVerdict.objects.filter(WAITING, received_at__lt=now - PATIENCE)
     return try_each_project("verdicts", old, _settle_old, SETTLE_SECONDS)
@@ -238,7 +227,6 @@ def _due_events(project_id: int, rows: list[SpanVerdict]) -> Iterator[PostedEven
         if span is None:
             # A valid answer is reported by its span alone.
             if row.content["parse_error_type"] or row.content["repairs"]:
-                row.content.pop(NODES, None)
                 yield PostedEvent.model_validate(row.content)
         elif (event := _corrected_event(span, row.content)) is not None:
             yield event
@@ -249,15 +237,11 @@ def _corrected_event(span: SpanCall, content: dict[str, Any]) -> PostedEvent | N
     stored = delete_success(span)
     if stored is None:
         return None
-    node = stored.pop("node", DEFAULT_NODE)
-    reason = (
-        UncheckedReason.NO_ANSWER if node in content.get(NODES, ()) else UncheckedReason.NO_SCHEMA
-    )
-    verdict = _verdict_for(node, content) or {"unchecked": reason}
-    kind = "parse_invalid" if verdict.get("parse_error_type") else "succeeded"
-    answer_fields = {**verdict, "attributes": content["attributes"], "name": f"graph.{node}.{kind}"}
+    kind = split_name(content["name"])[1]
+    answer_fields = {name: content[name] for name in ("attributes", *VERDICT_FIELDS)}
+    name = event_name(stored.pop("node", DEFAULT_NODE), kind)
     # The attempt number is derived later.
-    wire = {"attempt": 1, **stored, **answer_fields, "event_id": span.event_id}
+    wire = {"attempt": 1, **stored, **answer_fields, "name": name, "event_id": span.event_id}
     return PostedEvent.model_validate(wire)
 
 

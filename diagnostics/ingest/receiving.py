@@ -5,14 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from django.db import transaction
 from pydantic import ValidationError
 
 from diagnostics.accounts.models import ApiKey
-from diagnostics.ingest.agent_schemas import current_schemas
 from diagnostics.ingest.answer_verdicts import AnswerVerdicts
 from diagnostics.ingest.assessments import link_assessments, record_evaluations
 from diagnostics.ingest.item_warnings import (
@@ -41,8 +40,6 @@ from failsoft.identifiers import EPOCH
 
 CHUNK = 1000
 MAX_REASONS = 3
-# An answer is checked as that of at most so many: its verdicts are kept.
-MOST_NODES = 20
 ITEM = "otlp_item"
 # A node without a schema may be meant: exporters log the message with every batch.
 SAID = (UncheckedReason.NO_ANSWER, UncheckedReason.OVER_BUDGET)
@@ -259,17 +256,11 @@ def receive_logs(
     answers = [item for item in drafts if item.draft.slot == ANSWER]
     nodes = nodes_of_spans(project_id, (item.draft for item in answers))
     answers = [item.of_agent(nodes.get(call_of(item.draft), "")) for item in answers]
-    # The agent around a span that has not arrived may have the node of any schema.
-    schemas = list(current_schemas(project_id).values_list("node", flat=True)) if answers else []
-    possible = [
-        [item, *([] if item.draft.named_node else map(item.of_agent, schemas[:MOST_NODES]))]
-        for item in answers
-    ]
-    request.load_schemas([*complete, *chain(*possible)])
+    request.load_schemas([*complete, *answers])
     with transaction.atomic():
         request.store(complete)
-        judged = [[(item.draft, *request.make_event(item)) for item in items] for items in possible]
-        kept = keep_verdicts(project_id, judged, schemas[MOST_NODES:])
+        judged = [(item.draft, *request.make_event(item)) for item in answers]
+        kept = keep_verdicts(project_id, judged)
         request.receipt.waiting += kept.waiting
         request.receipt.joined += kept.corrected
         request.receipt.ignored += kept.ignored

@@ -1,27 +1,20 @@
 """A call that names no node is the call of the agent around it."""
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from diagnostics import clock
 from diagnostics.accounts.api_keys import Scope
 from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
-from diagnostics.ingest import receiving
 from diagnostics.ingest.agent_schemas import register_schema
-from diagnostics.ingest.log_answers import PATIENCE, settle_verdicts
-from diagnostics.ingest.models import AgentSpan, SpanVerdict
+from diagnostics.ingest.models import AgentSpan
 from diagnostics.ingest.otlp.protobuf import read_logs, read_spans
-from diagnostics.ingest.receiving import Receipt, receive_logs, receive_spans
-from diagnostics.store.aggregation import fold
+from diagnostics.ingest.receiving import receive_logs, receive_spans
 from diagnostics.store.models import Event
 from diagnostics.store.run_models import AgentRun, RunOutcome
-from tests.diagnostics.ingest.test_span_runs import GRAINS, SECOND_NS, TOLD, now_ns, settle
+from tests.diagnostics.ingest.test_span_runs import SECOND_NS, TOLD, now_ns, settle
 from tests.diagnostics.otlp_bodies import MILLISECOND_NS, log_record, logs, span, traces
-from tests.diagnostics.store.test_folding import counted, recount
 
 pytestmark = pytest.mark.django_db
 STEP = {"gen_ai.operation.name": "agent_step"}
@@ -175,21 +168,13 @@ def test_an_agent_without_a_name_has_the_node_of_the_one_around_it(key: ApiKey) 
     assert list(nodes) == ["planner", "planner"]
 
 
-def post_answer(key: ApiKey, text: str) -> None:
-    choice = {"index": 0, "finish_reason": "stop", "message": {"content": text}}
-    record = log_record("gen_ai.choice", {}, choice, span_id=f"{2:016x}")
-    receive_logs(key.project_id, read_logs(logs(record).SerializeToString()))
-
-
 @pytest.mark.parametrize(
     ("nodes", "is_span_first", "expected"),
     [
         ("planner", True, ("parse_invalid", "schema_invalid", None)),
-        # Checked when it came, as that of each node which has a schema.
-        ("planner", False, ("parse_invalid", "schema_invalid", None)),
-        ("chat planner", False, ("parse_invalid", "schema_invalid", None)),
-        ("critic planner", False, ("parse_invalid", "schema_invalid", None)),
-        ("critic", False, ("succeeded", None, "no_schema")),
+        # The text of a waiting answer is not kept: it cannot be checked again.
+        ("planner", False, ("succeeded", None, "no_answer")),
+        ("chat planner", False, ("succeeded", None, "no_answer")),
         ("chat", True, ("succeeded", None, "no_schema")),
         ("chat", False, ("succeeded", None, "no_schema")),
     ],
@@ -199,12 +184,14 @@ def test_an_answer_in_a_log_record_is_checked_only_against_the_schema_of_its_age
 ) -> None:
     for node in nodes.split():
         register_schema(key.project, node, {"type": "object", "required": ["steps"]}, "1")
+    choice = {"index": 0, "finish_reason": "stop", "message": {"content": "{}"}}
+    record = log_record("gen_ai.choice", {}, choice, span_id=f"{2:016x}")
 
     def post_spans() -> None:
         receive_spans(key.project_id, read_spans(nested(PLANNER, {})))
 
     def post_record() -> None:
-        post_answer(key, "{}")
+        receive_logs(key.project_id, read_logs(logs(record).SerializeToString()))
 
     order = (post_spans, post_record) if is_span_first else (post_record, post_spans)
     for post in order:
@@ -222,85 +209,3 @@ def test_an_answer_without_anything_to_use_is_a_failure_under_any_node(key: ApiK
     receive_spans(key.project_id, read_spans(nested(PLANNER, {})))
     event = Event.objects.get()
     assert (event.node, event.parse_error_type) == ("planner", "truncated")
-
-
-@pytest.mark.parametrize(
-    ("most", "expected"),
-    [(20, ("succeeded", None)), (1, ("succeeded", "no_answer"))],
-    ids=["checked", "of too many nodes"],
-)
-def test_a_good_answer_that_came_first_is_checked_as_that_of_its_agent(
-    most: int, expected: tuple[str, str | None], key: ApiKey, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(receiving, "MOST_NODES", most)
-    for node, name in {"critic": "score", "planner": "steps"}.items():
-        register_schema(key.project, node, {"type": "object", "required": [name]}, "1")
-    post_answer(key, '{"steps": []}')
-    receive_spans(key.project_id, read_spans(nested(PLANNER, {})))
-    event = Event.objects.get()
-    assert (event.kind, event.unchecked) == expected
-
-
-def test_a_waiting_answer_that_is_invalid_for_another_agent_alone_is_no_failure(
-    key: ApiKey,
-) -> None:
-    register_schema(key.project, "planner", {"type": "object", "required": ["steps"]}, "1")
-    post_answer(key, "{}")
-    SpanVerdict.objects.update(received_at=clock.now() - 2 * PATIENCE)
-    settle_verdicts()
-    assert not Event.objects.exists()
-    assert not SpanVerdict.objects.exists()
-
-
-def together(*batch: Span) -> Receipt:
-    project = Project.objects.get()
-    return receive_spans(project.pk, read_spans(traces(*batch).SerializeToString()))
-
-
-@pytest.mark.parametrize("word", ["g", "x", "t"])
-def test_a_call_sent_again_with_its_agent_takes_its_node_and_moves_to_its_series(
-    word: str, key: ApiKey
-) -> None:
-    start_ns, agent_id = now_ns(), bytes.fromhex("a" * 16)
-    ended_ns = start_ns + 10 * SECOND_NS
-    agent = span(PLANNER, span_id="a" * 16, start_ns=start_ns, end_time_unix_nano=ended_ns)
-    call = span(TOLD[word], parent_span_id=agent_id, start_ns=start_ns)
-    assert together(call).accepted == 1
-    settle()
-    again = together(call, agent)
-    assert (again.accepted, again.duplicates, again.known, again.joined) == (0, 0, 0, 1)
-    settle()
-    # Sent alone once more, it is the same.
-    once_more = together(call)
-    assert (once_more.accepted, once_more.duplicates, once_more.known) == (0, 1, 0)
-    settle()
-    assert set(Event.objects.values_list("node", flat=True)) == {"planner"}
-    fold()
-    for grain in GRAINS:
-        assert counted(grain) == recount(), grain
-    assert AgentRun.objects.get().outcome == ("ok_first" if word == "g" else "degraded")
-
-
-def test_a_call_sent_again_with_another_content_is_a_conflict_that_changes_nothing(
-    key: ApiKey,
-) -> None:
-    start_ns, agent_id = now_ns(), bytes.fromhex("a" * 16)
-    agent = span(PLANNER, span_id="a" * 16, start_ns=start_ns)
-    ids: dict[str, Any] = {"parent_span_id": agent_id, "start_ns": start_ns}
-    together(span({"gen_ai.usage.output_tokens": 5}, **ids))
-    assert together(span({"gen_ai.usage.output_tokens": 7}, **ids), agent).known == 1
-    event = Event.objects.get()
-    assert (event.node, event.output_tokens) == ("chat", 5)
-
-
-def test_an_agent_that_only_its_id_names_is_a_node_unless_the_id_is_random(key: ApiKey) -> None:
-    for node, told in {
-        "weather-agent": {"gen_ai.agent.id": "weather-agent"},
-        "writer": {"gen_ai.agent.id": "weather-agent", "gen_ai.agent.name": "Writer"},
-        "critic": {"gen_ai.agent.id": "weather-agent", "langgraph_node": "critic"},
-        "chat": {"gen_ai.agent.id": "asst_5j66UpCpwteGg4YSxUnt7lPy"},
-    }.items():
-        together(span(told, trace_id=uuid4().hex, start_ns=now_ns()))
-        assert Event.objects.order_by("received_at").last().node == node
-    together(span({"gen_ai.agent.id": str(uuid4())}, trace_id=uuid4().hex, start_ns=now_ns()))
-    assert Event.objects.filter(node="chat").count() == 2
