@@ -2,7 +2,16 @@
 
 Which span reported which event is kept for a day. A later report that knows more (the answer,
 or an error of the client that read it) replaces a success that was stored before it; any other
-adds nothing. A call around failed tries of it that succeeded began when the last of them had ended.
+adds nothing. Two spans report the same call:
+
+1. One instrumentation reports a call twice only if one span is the other's parent: a method of a
+   framework calls that of its base class, and both begin and end together; or a call was tried
+   several times, all failed, and it ends with the last one. If the call around them succeeded,
+   it began when the last of the failed ones below it had ended.
+2. Both name the provider's response: it must be the same one, at the same time. The traces
+   may differ.
+3. Otherwise they are in one trace, or both failed in the same way for the same service and
+   model, and begin and end together; or one is the other's parent, and both end together.
 """
 
 from collections import defaultdict
@@ -10,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import sha256
+from math import inf
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +28,7 @@ from django.db.models import Q, QuerySet
 from diagnostics import clock
 from diagnostics.ingest.models import SpanCall
 from diagnostics.ingest.otlp.drafts import CALL, DEFAULT_NODE, Draft, event_id
-from diagnostics.ingest.otlp.telemetry import TOGETHER_NS, CallPlace, nanoseconds_of, time_of
+from diagnostics.ingest.otlp.telemetry import CallPlace, nanoseconds_of, time_of
 from diagnostics.store.models import Event
 from diagnostics.store.runs import OF_IDS, forget_batch
 from diagnostics.store.sql import fetch, insert_rows
@@ -36,13 +46,54 @@ STORED_FIELDS = (
     *("output_mode", "latency_ms", "input_tokens", "output_tokens", "reasoning_tokens"),
     *("served_model", "upstream", "system_fingerprint", "region", "credential"),
 )
-# These may follow from other calls, as its node does; those are the call's own.
-NAMES = frozenset({"provider", "model"})
-MEASURES = ("finish_reason", "latency_ms", "input_tokens", "output_tokens")
 # At most this many calls with about the same start are compared with a span.
 MOST_NEAR = 64
 # Of advisory locks; each takes a place in memory that all of the server's transactions share.
 LOCK_SPACE, MOST_LOCKED = 1_936_745_324, 256
+MILLISECOND_NS = 1_000_000
+# Spans of one call are nested, up to the difference of two clocks of one process.
+SLACK_NS = 100 * MILLISECOND_NS
+# The time one instrumentation takes before the other begins, and after it ends.
+TOGETHER_NS = 250 * MILLISECOND_NS
+
+
+def is_same_call(first: CallPlace, second: CallPlace) -> bool:
+    if first.span_id == second.parent_id:
+        first, second = second, first
+    if first.scope == second.scope:
+        return is_below(first, second) and _is_reported_by(first, second)
+    if first.response_id is not None and second.response_id is not None:
+        return first.response_id == second.response_id and _overlap(first, second)
+    is_failure = first.failure is not None and first.failure == second.failure
+    is_nested = is_below(first, second) and _is_reported_by(first, second)
+    return (
+        (first.trace_id == second.trace_id or is_failure)
+        and _overlap(first, second)
+        and (is_nested or distance_ns(first, second) < inf)
+    )
+
+
+def is_below(place: CallPlace, around: CallPlace) -> bool:
+    return (place.trace_id, place.parent_id) == (around.trace_id, around.span_id)
+
+
+def _is_reported_by(place: CallPlace, around: CallPlace) -> bool:
+    """Whether a call is the last one of a span around it, which may have begun before."""
+    is_last = abs(place.ended_ns - around.ended_ns) <= TOGETHER_NS
+    if place.has_failed:
+        return is_last and around.has_failed
+    return is_last and (place.scope != around.scope or distance_ns(place, around) < inf)
+
+
+def distance_ns(first: CallPlace, second: CallPlace) -> float:
+    """Return how far apart two spans begin and end, in nanoseconds; infinite if too far."""
+    begin, end = abs(first.started_ns - second.started_ns), abs(first.ended_ns - second.ended_ns)
+    return begin + end if max(begin, end) <= TOGETHER_NS else inf
+
+
+def _overlap(first: CallPlace, second: CallPlace) -> bool:
+    begin, end = max(first.started_ns, second.started_ns), min(first.ended_ns, second.ended_ns)
+    return begin <= end + SLACK_NS
 
 
 @dataclass(slots=True)
@@ -85,11 +136,11 @@ class _Calls:
     def nearest(self, place: CallPlace) -> _Call | None:
         """Return the call that a span also reports: the one closest in start and end."""
         candidates = [
-            (min(place.distance_ns(other) for other in call.places), call)
+            (min(distance_ns(other, place) for other in call.places), call)
             for call in self._candidates(place)
             # Of the same instrumentation if there are any.
             if any(
-                place.is_same_call(other)
+                is_same_call(other, place)
                 for other in [it for it in call.places if it.scope == place.scope] or call.places
             )
         ]
@@ -101,11 +152,11 @@ class _Calls:
             other.ended_ns
             for call in self._by_key.get((place.trace_id, place.span_id), ())
             for other in call.places
-            if other.has_failed and other.is_below(place) and other.ended_ns < place.ended_ns
+            if other.has_failed and is_below(other, place) and other.ended_ns < place.ended_ns
         ]
         if not ends or place.has_failed or draft.place is None:
             return draft
-        latency_ms = (place.ended_ns - max(ends)) // 1_000_000
+        latency_ms = (place.ended_ns - max(ends)) // MILLISECOND_NS
         begun = draft.place._replace(started_ns=max(ends))
         return replace(draft, place=begun, fields={**draft.fields, "latency_ms": latency_ms})
 
@@ -140,7 +191,6 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> tuple[dict[int, Draf
     failures = {row.event_id: failure for row, failure in twins}
     calls = _Calls(_known_calls(known.values(), failures))
     joined, repeated = {n: draft for n, draft in enumerate(drafts) if draft.place is None}, 0
-    again = dict[int, tuple[Draft, SpanCall]]()
     row_of_span = {(row.trace_id, row.span_id): row for row in rows}
     # The tries of a call before the span around them.
     placed.sort(key=lambda each: -each[2].started_ns)
@@ -151,7 +201,8 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> tuple[dict[int, Draf
         elif draft.kind is not None:
             joined[index] = draft
         elif row is not None:
-            again[index] = calls.after_tries(draft, place), row
+            # As it was stored, so that the same span again is a duplicate.
+            joined[index] = calls.after_tries(draft, place)
         elif (call := calls.nearest(place)) is not None:
             repeated += 1
             _merge_draft(call, calls.after_tries(draft, place), place, index)
@@ -161,33 +212,7 @@ def join_calls(project_id: int, drafts: Sequence[Draft]) -> tuple[dict[int, Draf
     _replace_stored(project_id, calls.all)
     _keep(project_id, calls.all)
     new = {call.index: call.draft for call in calls.all if call.new and not call.is_done}
-    stored = dict(_sent_again(project_id, again))
-    repeated += sum(draft.stored_id is not None for draft in stored.values())
-    return joined | new | stored, repeated
-
-
-def _sent_again(
-    project_id: int, again: Mapping[int, tuple[Draft, SpanCall]]
-) -> Iterator[tuple[int, Draft]]:
-    """Yield calls as they were stored, so that the same span again is a duplicate.
-
-    With names that follow from its agent or run, sent later, a call replaces the stored event.
-    """
-    rows = [row for _, row in again.values()]
-    events = {event.event_id: event for event in events_of_calls(project_id, rows)}
-    for index, (draft, row) in again.items():
-        event = events.get(row.event_id)
-        facts = {name: draft.fields.get(name) for name in MEASURES}
-        is_as_reported = row.weight == weight_of(draft)
-        if event is not None and is_as_reported and facts.items() <= vars(event).items():
-            known = {name: value for name in NAMES if (value := getattr(event, name))}
-            node = draft.agent_node if event.node == DEFAULT_NODE else event.node
-            draft = replace(completed(draft, known), agent_node=node)
-            is_more = len(NAMES & draft.fields.keys()) > len(known)
-            is_more |= event.node == DEFAULT_NODE != draft.node
-            if is_more and forget_batch(project_id, OF_IDS, [row.event_id], with_identities=True):
-                draft = replace(draft, stored_id=row.event_id)
-        yield index, draft
+    return joined | new, repeated
 
 
 def reported_calls(

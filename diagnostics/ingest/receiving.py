@@ -2,9 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -36,7 +35,6 @@ from diagnostics.ingest.schemas import SchemaVerdict
 from diagnostics.ingest.span_runs import RequestAgents, end_runs, keep_agent_calls
 from diagnostics.store.models import Event, Series
 from failsoft.events import PostedEvent, UncheckedReason, describe_errors
-from failsoft.identifiers import EPOCH
 
 CHUNK = 1000
 MAX_REASONS = 3
@@ -51,8 +49,9 @@ UNCLEAR = (
     "{} evaluations whose gen_ai.evaluation.score.label says neither good nor bad: set"
     " failsoft.verdict to one of these"
 )
-MODEL_NAMES = ("provider", "model")
-TIMED = ("occurred_at", *MODEL_NAMES)
+# By run and node, else by node alone: provider and model.
+SiblingModels = Mapping[tuple[str, ...], set[tuple[str | None, str]]]
+MODEL_NAMES = ("node", "provider", "model")
 Item = TypeVar("Item", Span, LogRecord)
 
 
@@ -194,10 +193,8 @@ class _Request:
             unplaced = {event.event_id: draft.unplaced for draft, event in chunk if draft.unplaced}
             nameless = {event.event_id for draft, event in chunk if not draft.named_node}
             recorded = record_calls(self.project_id, posted, self.keep_share, unplaced, nameless)
-            # A better report of a stored call is no other one.
-            new = [item for item in recorded if chunk[item.index][0].stored_id is None]
-            created = [item.index for item in new if item.status is RecordStatus.CREATED]
-            receipt.count([item.status for item in new])
+            created = [item.index for item in recorded if item.status is RecordStatus.CREATED]
+            receipt.count([item.status for item in recorded])
             receipt.unchecked.update(count_unchecked(posted[index] for index in created))
             receipt.time_marks.update(item.time_mark for item in recorded if item.time_mark)
             if self.key and self.keep_share < 1.0:
@@ -225,6 +222,7 @@ def receive_spans(
         for item in request.draft(agents.noting(spans), draft_span)
     ]
     places = [item.draft.place for item in drafts if item.draft.place is not None]
+    request.load_schemas(drafts)
     # Lock the rows of runs in one order, to avoid deadlocks.
     drafts.sort(key=lambda item: item.draft.correlation_id)
     with transaction.atomic():
@@ -233,7 +231,6 @@ def receive_spans(
         joined, repeated = join_calls(project_id, _name_models(project_id, answered))
         request.receipt.joined += repeated
         drafts = [drafts[index]._replace(draft=joined[index]) for index in sorted(joined)]
-        request.load_schemas(drafts)
         request.store(drafts)
         link_assessments(project_id, places)
         request.keep_evaluations()
@@ -271,45 +268,46 @@ def receive_logs(
 def _name_models(project_id: int, drafts: Sequence[Draft]) -> list[Draft]:
     """Name the model and provider of failed calls that some clients learn from the answer only.
 
-    They are those of the other calls of its node, if all name the same. A later call of its run
-    is not enough: it may be the fallback.
+    They are those of the other calls of its run and node, else of its node, if all name the same.
     """
-    nodes = {draft.node for draft in drafts if _is_nameless(draft)}
-    if not nodes:
+    nameless = [_family(draft) for draft in drafts if _is_nameless(draft)]
+    if not nameless:
         return list(drafts)
-    runs = {draft.correlation_id for draft in drafts if draft.node in nodes}
+    runs, nodes = map(set, zip(*nameless, strict=True))
     events = Event.objects.filter(project_id=project_id, correlation_id__in=runs)
     series = Series.objects.filter(project_id=project_id, node__in=nodes)
     members = [
-        *((draft.node, draft.correlation_id, *map(draft.fields.get, TIMED)) for draft in drafts),
-        *events.values_list("node", "correlation_id", *TIMED),
-        *((node, "", EPOCH, *names) for node, *names in series.values_list("node", *MODEL_NAMES)),
+        *((*_family(draft), *map(draft.fields.get, MODEL_NAMES[1:])) for draft in drafts),
+        *events.values_list("correlation_id", *MODEL_NAMES),
+        *(("", *names) for names in series.values_list(*MODEL_NAMES)),
     ]
-    known = defaultdict[str, set[tuple[str | None, str]]](set)
-    ends = dict[tuple[str, str, str | None], datetime]()
-    for node, run, at, provider, model in members:
+    known = defaultdict[tuple[str, ...], set[tuple[str | None, str]]](set)
+    for run, node, provider, model in members:
         if model is not None:
-            known[node].add((provider, model))
-            ends[node, run, model] = min(at, ends.get((node, run, model), at))
-
-    def named(draft: Draft) -> Draft:
-        own = {name: draft.fields[name] for name in MODEL_NAMES if name in draft.fields}
-        pairs = (dict(zip(MODEL_NAMES, pair, strict=True)) for pair in known[draft.node])
-        alike = [pair for pair in pairs if own.items() <= pair.items()]
-        providers, models = ({pair[name] for pair in alike} - {None} for name in MODEL_NAMES)
-        keys = [(draft.node, run, name) for run in ("", draft.correlation_id) for name in models]
-        at = draft.fields["occurred_at"]
-        if len(models) == 1 and ("model" in own or any(ends.get(key, at) < at for key in keys)):
-            own["model"] = models.pop()
-            own |= {"provider": providers.pop()} if len(providers) == 1 else {}
-        return replace(draft, fields={**own, **draft.fields})
-
-    return [named(draft) if _is_nameless(draft) else draft for draft in drafts]
+            known[run, node].add((provider, model))
+            known[node,].add((provider, model))
+    return [_with_names(draft, known) if _is_nameless(draft) else draft for draft in drafts]
 
 
 def _is_nameless(draft: Draft) -> bool:
-    is_named = draft.fields.keys() >= {*MODEL_NAMES}
+    is_named = draft.fields.keys() >= {"provider", "model"}
     return draft.slot == CALL and draft.is_error and not is_named
+
+
+def _family(draft: Draft) -> tuple[str, str]:
+    return draft.correlation_id, draft.node
+
+
+def _with_names(draft: Draft, known: SiblingModels) -> Draft:
+    own = {name: draft.fields[name] for name in MODEL_NAMES[1:] if name in draft.fields}
+    for family in (_family(draft), (draft.node,)):
+        siblings = [dict(zip(MODEL_NAMES[1:], pair, strict=True)) for pair in known.get(family, ())]
+        alike = [names for names in siblings if own.items() <= names.items()]
+        if len({names["model"] for names in alike}) == 1:
+            providers = {names["provider"] for names in alike} - {None}
+            own |= {"model": alike[0]["model"]}
+            own |= {"provider": providers.pop()} if len(providers) == 1 else {}
+    return replace(draft, fields={**own, **draft.fields})
 
 
 def _describe_refusal(place: int, reason: str, item: Span | LogRecord | None) -> Refusal:

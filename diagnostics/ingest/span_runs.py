@@ -330,8 +330,7 @@ def _end_of(project_id: int, answer: AnswerAttempts, events: Events) -> PostedEv
     """Return the event that no attempt was good; the same attempts have the same id."""
     last = events[answer.calls[-1].event_id]
     at = last.occurred_at + AFTER
-    names = (last.node, last.provider, last.model)
-    seed = to_json([project_id, str(last.event_id), len(answer.calls), answer.cycle, *names])
+    seed = to_json([project_id, str(last.event_id), len(answer.calls), answer.cycle])
     if last.kind == EventKind.PARSE_INVALID:
         reason = f"{last.node}_parse_failed"
     else:

@@ -18,7 +18,8 @@ from diagnostics.accounts.models import ApiKey, Project
 from diagnostics.accounts.projects import issue_key
 from diagnostics.ingest import joined_calls
 from diagnostics.ingest.agent_schemas import register_schema
-from diagnostics.ingest.log_answers import KEEP_TAKEN, PATIENCE, settle_verdicts
+from diagnostics.ingest.joined_calls import KEEP
+from diagnostics.ingest.log_answers import PATIENCE, settle_verdicts
 from diagnostics.ingest.models import SpanCall, SpanVerdict
 from diagnostics.ingest.otlp import json_encoding, protobuf
 from diagnostics.ingest.otlp.telemetry import UnreadItem
@@ -312,7 +313,7 @@ def test_a_log_record_that_crossed_its_span_corrects_it_when_it_is_settled(
 
 def test_what_is_known_of_spans_is_kept_for_a_day(send: Send) -> None:
     send(SDK, thin())
-    SpanCall.objects.update(received_at=clock.now() - 2 * KEEP_TAKEN)
+    SpanCall.objects.update(received_at=clock.now() - 2 * KEEP)
     settle_verdicts()
     assert not SpanCall.objects.exists()
 
@@ -493,37 +494,17 @@ def test_failures_in_two_traces_that_differ_are_two(
 
 def nameless(named: dict[str, Any] | None = None, **more: Any) -> Span:
     told = {"gen_ai.request.model": "", **(named or {})}
-    fields = {"start_ns": START_NS - 10**10, **more}
-    return bodies.span(told, span_id=INNER, is_error=True, **fields)
+    return bodies.span(told, span_id=INNER, is_error=True, start_ns=START_NS - 10**10, **more)
 
 
 @pytest.mark.parametrize("is_one_request", [True, False])
-def test_a_failure_without_a_model_has_that_of_the_earlier_calls_of_its_run(
-    send: Send, is_one_request: bool
-) -> None:
-    batch = answered('{"steps": []}'), nameless(start_ns=START_NS + 10**10)
-    for spans in [batch] if is_one_request else [[span] for span in batch]:
-        send(SDK, *spans)
-    assert Event.objects.get(kind="provider_error").model == "claude-haiku-4"
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_a_failure_before_the_answer_of_what_may_be_a_fallback_has_no_model(
-    send: Send, is_known: bool
-) -> None:
-    """Only if its node has called no other model before, and this one has."""
-    other = "other" if is_known else "claude-haiku-4"
-    send(SDK, bodies.span({"gen_ai.request.model": other}, trace_id="cd" * 16))
-    if is_known:
-        fold()
-    send(SDK, nameless(), answered('{"steps": []}'))
-    assert Event.objects.get(kind="provider_error").model is None
-
-
-def test_a_failure_at_a_node_that_has_called_one_model_has_that_one(send: Send) -> None:
-    send(SDK, bodies.span(trace_id="cd" * 16))
-    fold()
-    send(SDK, nameless(), answered('{"steps": []}'))
+def test_a_failure_without_a_model_has_that_of_its_run(send: Send, is_one_request: bool) -> None:
+    good = answered('{"steps": []}')
+    if is_one_request:
+        send(SDK, good, nameless())
+    else:
+        send(SDK, good)
+        send(SDK, nameless())
     assert Event.objects.get(kind="provider_error").model == "claude-haiku-4"
 
 
