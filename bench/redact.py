@@ -2,7 +2,7 @@
 
     python -m bench.redact [--quick | --ratios] [--seeds 1 2 2026-11-25]
 
-Recall by category and the share of benign text that is kept, over six sets of made-up documents
+Recall by category and the share of benign text that is kept, over eight sets of made-up documents
 (bench/redaction/five.toml ... eleven.toml); CPU time of a clean KB, of one with a secret, of
 hostile 64 KiB, and by length, with the growth exponent. `--ratios` prints costs alone, as multiples
 of those of clean texts.
@@ -26,7 +26,7 @@ from failsoft.redaction import Redactor
 from failsoft.redaction.rules import load_rule_set
 
 HOSTILE_CHARACTERS = 65_536
-SETS = ("five", "six", "seven", "eight", "ten", "eleven")
+SETS = ("five", "six", "seven", "eight", "nine", "ten_tuned", "ten", "eleven")
 COSTS: dict[str, list[str]] = tomllib.loads((FOLDER / "costs.toml").read_text(encoding="utf-8"))
 
 

@@ -63,7 +63,7 @@ def json_formatter() -> logging.Formatter:
     start one after the other, and could not redact what it has to say.
     """
     configuration()
-    if sys.stderr is sys.__stderr__:  # its buffer keeps what a full disk refused: no fork again
+    if sys.stderr and sys.stderr is sys.__stderr__:  # its buffer keeps what a full disk refused: no fork again
         raw = io.FileIO(2, "w", closefd=False)
         sys.stderr = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
     return structlog.stdlib.ProcessorFormatter(
