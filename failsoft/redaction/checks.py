@@ -18,11 +18,11 @@ EDGES = b"\"'`.,;:!?()[]{}<>*\\ \t\r\n\1"
 FILLER = b"\1"
 # References to a secret, or code that fetches it: not the secret itself.
 REFERENCE = re.compile(
-    rb"(?:bearer |basic )?\{[a-z_.]+\}|env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
+    rb"env:|file:|vault:|ssm:|secret:/|secretsmanager|arn:|op://|\$[({]|\$[A-Za-z_]+[0-9]*(?:$|[\s/:@,;)}\]\"'.&|])|%[({]|%[A-Z_]+%|\{\{|<[a-z]"
     rb"|(?:os|process|self|this|config|settings|env|args|opts|options|request|req|ctx|app"
     rb"|secrets|vars|var|local|data|params|props|form|user|cfg|conf|module|each|github"
-    rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]|projects/"
-    rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var|srv|home|opt|usr|app)/",
+    rb"|inputs|steps|Rails|System|Deno|Bun|import|std|event)\.[A-Za-z]"
+    rb"|[A-Za-z_][A-Za-z_.]*\(|[A-Za-z_]+\[[\"'A-Za-z]|!(?:ref|vault|sub|getatt|env)\b|/(?:run|etc|var)/",
     re.IGNORECASE,
 )
 is_example = set_matcher(

@@ -7,7 +7,6 @@ from failsoft.redaction.checks import (
     EDGES,
     HASH,
     IDENTIFIER,
-    PLACEHOLDERS,
     UUID,
     WORDS,
     case_changes,
@@ -35,14 +34,11 @@ NAME = re.compile(rb"[A-Za-z0-9_.-]{1,60}(?:\[[\"']?[A-Za-z0-9_-]{0,40}[\"']?\]?
 CLOSERS = re.compile(rb"[\\\"'`*\])]{0,6}")
 SEPARATOR = re.compile(
     rb"\s{0,3}(?P<sign>:[ ]?[A-Za-z_<>\[\].|?&' ]{1,40}=(?!=)|::?=|=>|->|={1,3}|:|\|(?!\|)"
-    rb"|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`])|\((?=[\"'])|(?<=[\"'])\r?\n\r?\n)"
-    rb"(?:</[a-z]{1,8}>)?[ \t]{0,30}"
+    rb"|,(?=[ \t]{0,3}[a-z]{0,2}[\"'`]))(?:</[a-z]{1,8}>)?[ \t]{0,30}"
 )
 # name="password" value="...", - name: password / value: ..., "password": {"value": ...
 PAIRED = re.compile(
-    rb"(?:[ ][a-z]{3,8}[\"'])?(?:\s{0,4}\{\s{0,20}"
-    rb"(?:[a-z_]{3,20}\s{0,20}=[^\n{}]{0,120}\n\s{0,20}){0,4})?[,;]?\s{0,40}[{(]?\s{0,10}[\"']?"
-    rb"(?:value|default|content|val|text|string|data|secret)[\"']?"
+    rb"(?:\s{0,4}\{\s{0,20}(?:[a-z_]{3,20}\s{0,20}=[^\n{}]{0,120}\n\s{0,20}){0,4})?[,;]?\s{0,40}[{(]?\s{0,10}[\"']?(?:value|default|content|val|text|string|data|secret)[\"']?"
     rb"\s{0,4}[:=]{1,2}>?\s{0,4}",
     re.IGNORECASE,
 )
@@ -55,28 +51,17 @@ BLOCK = re.compile(
     rb"[|>][+-]?[ \t]{0,4}\r?\n[ \t]{1,20}([^\r\n]{3,4096}(?:\r?\n[ \t]{2,}[^\s:]{8,})*)"
 )
 OPENER = re.compile(
-    rb"\s{0,40}(?:[bfnruBFNRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\("
-    rb"|[A-Za-z_.]{0,24}\([\"'][\w.@+-]{1,64}[\"'],[ ]?"
+    rb"\s{0,40}(?:[bfruBFRU]{1,2}|(?:\[\])?[A-Za-z_.]{1,24}\("
     rb"|string\([0-9]{1,4}\) |\[\s{0,8}|@)?(\"\"\"|'''|[\"'`])"
 )
 # The argument of such a call is a name, not a secret.
-FETCHED = re.compile(
-    rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load|delete|list)"
-    rb"_?(?:key|token|secret|password)?\("
-)
+FETCHED = re.compile(rb"(?i)(?:get|env|environ|lookup|fetch|prompt|input|require|read|load)\(")
 INSIDE = {
     b'"': re.compile(rb'[^"\\\n]*(?:\\[^\n][^"\\\n]*)*'),
     b"'": re.compile(rb"[^'\\\n]*(?:(?:\\[^\n]|(?<=\w)'(?=\w))[^'\\\n]*)*"),
     b"`": re.compile(rb"[^`\n]*"),
 }
-# The words of a wallet, or a value without spaces.
-# The items of a list, each with a digit, under the plural of a name.
-LISTED = re.compile(
-    rb"[\"']?(?:[ a-z]{0,30}:\s{1,8}|\s{0,3}[:=]\s{0,8})\[?\s{0,20}[\"']?"
-    rb"((?:(?:[-*] |[0-9]{1,2}[.)] )?[\"']?"
-    rb"(?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9_./+=-]{6,200}[\"']?(?:,?\s{0,20}|$)){2,50})"
-)
-BARE = re.compile(rb"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}\b|[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*")
+BARE = re.compile(rb"[^\s\"'`<>,;&|()\[\]{}\\][^\s\"'`<>,;&|]*")
 SEPARATING = (b"=", b":", b" ")
 SHORTEST = 3
 QUERY = (b"?", b"&")
@@ -100,9 +85,6 @@ def find_named(body: bytes, at: int) -> Span | None:
     strength, begin = _grade(body, at, match)
     if not strength:
         return None
-    listed = LISTED.match(body, match.end()) if match.group()[-1:] in b"sS" else None
-    if listed and strength == Strength.CERTAIN:
-        return listed.start(1), listed.start(1) + len(listed[1].rstrip(b" \t\r\n,\"'"))
     end = _close(body, match.end())
     is_cookie = match.group()[-6:].lower() == b"cookie"
     span = None if is_cookie else _read_separated(body, begin, end, strength)
@@ -154,11 +136,6 @@ def _read_separated(body: bytes, begin: int, end: int, strength: Strength) -> Sp
         return None
     if sign in (b"|", b",", b"->"):
         strength = min(strength, Strength.LIKELY)
-    # A blank line ends the head of a part of a form.
-    if sign[-1:] == b"\n" and b"name=" not in body[begin - LEFT : begin]:
-        return None
-    if sign == b"(" and FETCHED.search(body, begin, at):
-        return None
     quoted = _read_quoted(body, at, strength)
     if quoted is not NOTHING:
         return quoted
@@ -176,7 +153,8 @@ def _word_before(body: bytes, begin: int, reach: int) -> bytes:
 
 
 def _read_element(body: bytes, begin: int, end: int, strength: Strength) -> Span | None:
-    if b"<" not in body[max(0, begin - LEFT) : begin]:
+    before = body[max(0, begin - 12) : begin]
+    if b"<" not in before:
         return None
     match = ELEMENT.match(body, end)
     if not match or match[1].startswith(b"/"):
@@ -320,4 +298,4 @@ def _is_sentence(value: bytes) -> bool:
 
 
 def _has_plain_word(words: list[bytes]) -> bool:
-    return any(strip(word).lower() in PLACEHOLDERS for word in words)
+    return any(is_placeholder(word) for word in words if len(word) > 1)

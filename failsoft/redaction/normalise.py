@@ -33,20 +33,15 @@ COMPATIBLE = (
 DIGITS = (*range(0x0660, 0x1A00), *range(0xA620, 0xABFA), *range(0x1D7CE, 0x1D800))
 # Words for a password in other scripts, each with an English name of the same length.
 FOREIGN_NAMES = {
-    "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "_pwd", "暗証番号": "_pwd",
-    "パスワード": "a_pwd", "パスコード": "a_pwd", "סיסמה": "a_pwd", "пароль": "passwd",
-    "пароля": "passwd", "κωδικός": "the_pwd", "पासवर्ड": "the_pwd",
+    "密码": "pw", "密碼": "pw", "口令": "pw", "암호": "pw", "비밀번호": "upwd", "暗証番号": "upwd",
+    "パスワード": "mypwd", "パスコード": "mypwd", "סיסמה": "mypwd", "пароль": "passwd",
+    "пароля": "passwd", "κωδικός": "yourpwd", "पासवर्ड": "yourpwd",
     "ключ api": "apitoken", "api-ключ": "apitoken",
-    "รหัสผ่าน": "password", "كلمة المرور": "my_password", "كلمة السر": "my_passwd",
-    "الرقم السري": "my_password", "הסיסמה": "passwd", "mật khẩu": "password",
+    "รหัสผ่าน": "password", "كلمة المرور": "thepassword", "كلمة السر": "anypasswd",
 }  # fmt: skip
-# The following word for "is" or "my" becomes a colon.
+# The following word for "is" becomes a colon.
 COPULAS = "はが是为為는은"
-WORDS_AFTER = "هي|هو|היא|הוא|שלי|là|của tôi|है"
-FOREIGN = re.compile(
-    f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{COPULAS}]| (?:{WORDS_AFTER})(?: ?:|(?= )))?",
-    re.IGNORECASE,
-)
+FOREIGN = re.compile(f"({'|'.join(map(re.escape, FOREIGN_NAMES))})([{COPULAS}]?)", re.IGNORECASE)
 # The same in ASCII-only JSON, escaped any number of times.
 ESCAPED_NAMES = {
     "".join(f"{ord(sign):04x}" for sign in name): english.encode()
@@ -196,7 +191,7 @@ def _fold_error(error: UnicodeError) -> tuple[bytes, int]:
 
 
 def _name_in_english(match: re.Match[str]) -> str:
-    return FOREIGN_NAMES[match[1].lower()] + (":".ljust(len(match[2])) if match[2] else "")
+    return FOREIGN_NAMES[match[1].lower()] + (":" if match[2] else "")
 
 
 codecs.register_error("failsoft-fold", _fold_error)

@@ -58,8 +58,6 @@ KEEPERS = (
     b"secret", b"private", b"license", b"pin", b"security", b"verification", b"encryption",
     b"account", b"master",
 )  # fmt: skip
-CODES = (b"code", b"pin", b"otp", b"passcode")
-SHORT_CODE = re.compile(rb"[0-9]{4,8}")
 PAIRS = (b"creds", b"credentials", b"zugangsdaten")
 # In other languages, "key" means a secret only before "api".
 API_AFTER = re.compile(rb"[ \t-]api\b", re.IGNORECASE)
@@ -96,11 +94,9 @@ def find_in_prose(body: bytes, at: int) -> Span | None:
     if direct and is_stated_secret(direct[1], strong):
         return trimmed(body, direct.span(1))
     statement = AFTER.match(body, word.end(), word.end() + 400)
-    if statement is None:
-        return None
-    is_code = keyword.startswith(CODES) and SHORT_CODE.fullmatch(strip(statement[2]))
-    is_secret = is_stated_secret(statement[2], strong) or _is_quoted_word(statement, strong)
-    return trimmed(body, statement.span(2)) if is_code or is_secret else None
+    if statement and (is_stated_secret(statement[2], strong) or _is_quoted_word(statement, strong)):
+        return trimmed(body, statement.span(2))
+    return None
 
 
 def _is_pass(body: bytes, at: int, keyword: bytes) -> bool:

@@ -11,11 +11,11 @@ from typing import Any
 import re2
 
 from failsoft.redaction import disguises
-from failsoft.redaction.checks import find_cards, is_mixed, is_placeholder, without_foreign
+from failsoft.redaction.checks import find_cards, without_foreign
 from failsoft.redaction.key_values import find_named
 from failsoft.redaction.normalise import EASY_HINT, HINT
 from failsoft.redaction.prose_secrets import find_in_prose
-from failsoft.redaction.re2_search import Span, locator, make_options, spans_of
+from failsoft.redaction.re2_search import Span, locator, make_options
 from failsoft.redaction.shapes import CHECKS, EACH
 from failsoft.redaction.tokens import Find, TokenFamily, token_finder, token_trigger
 
@@ -31,8 +31,6 @@ MOST_WRAPPINGS = 2
 MOST_COVERED = 4
 # The least distance between the starts of two names.
 LEAST_STEP = 3
-# What goes on beside these is part of something longer.
-PARTS = disguises.RUN_BYTES - {b"="}
 # A pattern without a match.
 NEVER = rb"[^\x00-\xff]"
 EMAIL = rb"[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}"
@@ -174,8 +172,7 @@ def load_rules() -> tuple[SecretRule, ...]:
         TokenFamily(kind, tuple(heads.split()), alphabets[alphabet], least, **dict(*options))
         for kind, heads, alphabet, least, *options in content["tokens"]
     )
-    formats = (_format_rule(*row) for row in content["formats"])
-    return (*map(_token_rule, families), *formats, *map(_shape_rule, content["shape"]))
+    return (*map(_token_rule, families), *map(_shape_rule, content["shape"]))
 
 
 @cache
@@ -198,20 +195,6 @@ def _token_rule(family: TokenFamily) -> SecretRule:
 def _is_distinct(head: str) -> bool:
     """Whether a prefix is specific enough to search for split tokens."""
     return len(head) >= 4 or head[-1] in "_-." or head == "eyJ"
-
-
-def _format_rule(kind: str, pattern: str) -> SecretRule:
-    """Return the rule of tokens that are known by their whole form, where they stand apart."""
-    locate = locator(pattern.encode(), is_longest=True)
-
-    def find(body: bytes, _low: bytes) -> Iterator[Span]:
-        for start, end in spans_of(locate, body):
-            is_part = not PARTS.isdisjoint((body[start - 1 : start], body[end : end + 1]))
-            value = body[start:end]
-            if not is_part and is_mixed(value) and not is_placeholder(value):
-                yield start, end
-
-    return SecretRule(kind, pattern, find, SHAPE, find_in_name=find)
 
 
 def _shape_rule(table: dict[str, Any]) -> SecretRule:

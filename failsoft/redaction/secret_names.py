@@ -21,7 +21,7 @@ CERTAIN = re.compile(
     r"|anthropic|stripe|azure|gemini|mistral)_?keys?"
     r"|otp|totp|cvv|cvc|cvv2|pin|pin_code|credentials?|[a-z]{0,8}sess_?id|sessionid|code_verifier|dsn|connection_?string"
     r"|webhook_?url|mnemonic|seed_phrase|recovery_phrase|unseal_key|(?:recovery|backup|unlock|activation)_codes?|zugangsdaten|kata_sandi|mat_khau|psk|pepper|kennwort|passwort"
-    r"|saml_(?:response|assertion)|senha|contrasena|wachtwoord|parola|haslo|heslo|mot_de_passe|zugangscode|napo|sifre|losenord|passord"
+    r"|senha|contrasena|wachtwoord|parola|haslo|heslo|mot_de_passe|zugangscode|napo|sifre|losenord|passord"
     r"|adgangskode|salasana|jelszo"
     r"|authorization|cookies?|proxy_authorization|x_api_key"
     r"|(?:auth|access|refresh|id|session|csrf|xsrf|bot|bearer|api|security|vault|private"
@@ -38,7 +38,7 @@ NOT_SECRET = re.compile(
     r"(?:^|_)(?:public|primary|foreign|sort|partition|cache|idempotency|object|dedup|hash"
     r"|issue|translation|message|routing|group|unique|natural|lookup|index|row|record"
     r"|max|min|total|prompt|completion|input|output|num|count|next|page|continuation"
-    r"|eos|bos|pad|stop|special|thought)_?(?:keys?|tokens?|signatures?)"
+    r"|eos|bos|pad|stop|special)_?(?:keys?|tokens?)"
 )
 # Names of series and their dimensions, which are not secret by prefix or suffix alone.
 NAME_FIELDS = frozenset(

@@ -18,7 +18,7 @@ from failsoft.redaction.checks import (
     worded,
     words_of,
 )
-from failsoft.redaction.prose_secrets import SHORT_CODE, Match, is_stated_secret, trimmed
+from failsoft.redaction.prose_secrets import Match, is_stated_secret, trimmed
 from failsoft.redaction.re2_search import Span
 from failsoft.redaction.secret_names import Strength, name_strength
 
@@ -91,39 +91,6 @@ def cookies(match: Match) -> Iterator[Span]:
             yield pair.span(2)
 
 
-def columns(match: Match) -> Iterator[Span]:
-    """Yield the cells under the name of a secret: of a table, of CSV, of an INSERT."""
-    body, at, sign = match.string, match.start(), match[1].strip(b" ")[:1]
-    line = body[max(0, at - LONGEST_HEADER) : at]
-    start = at - len(line) + max(line.rfind(b"\n"), line.rfind(b"(")) + 1
-    header = ROW.match(body, start, at + LONGEST_HEADER)
-    if header is None or header.end() == at + LONGEST_HEADER:
-        return
-    if sign not in b"|,;\t" or not sign:
-        sign = line.rstrip(HEAD_BYTES + b" \"'`*")[-1:]
-    names, column = header.group().split(sign or b"\n"), body.count(sign, start, at)
-    strength = name_strength(names[column].strip(CELL_EDGES).decode("ascii")) if names[1:] else 0
-    for row in ROW.finditer(body, header.end() + 1) if strength >= Strength.LIKELY else ():
-        cells = row.group().split(sign)
-        if len(cells) != len(names):
-            if BETWEEN_ROWS.fullmatch(row.group()):
-                continue
-            return
-        cell = cells[column].strip(CELL_EDGES)
-        if name_strength(cell.decode("ascii")):
-            return
-        is_sure = strength == Strength.CERTAIN or (len(cell) >= LEAST_MIXED and is_random(cell))
-        if is_sure and b" " not in cell and is_stated_secret(cell, strong=True):
-            first = row.start() + len(sign.join(cells[:column])) + (column > 0)
-            first = body.index(cell, first)
-            yield first, first + len(cell)
-
-
-LONGEST_HEADER = 500
-CELL_EDGES = b" \t\"'`*"
-ROW = re.compile(rb"[^\r\n()]+")
-# A rule, or what stands between the rows of an INSERT.
-BETWEEN_ROWS = re.compile(rb"[-+=|: ]*|\s*(?i:values)\s*|,\s*")
 SCHEMES = {b"bearer", b"basic", b"token", b"digest"}
 
 
@@ -198,13 +165,31 @@ NEAR = 2_048
 jwk, rsa_xml = _nearby(b"kty"), _nearby(b"RSAKeyValue")
 
 
-KEY_BEFORE = re.compile(rb"[A-Za-z0-9+/_-]{28,}$")
+def _preceded(
+    pattern: bytes, reach: int, is_secret: Callable[[bytes, Match], bool] = lambda *_: True
+) -> Callable[[Match], Span | None]:
+    """Return the check of a secret whose mark is matched, and which begins before its mark.
+
+    `is_secret` gets what stands before the mark, and the match.
+    """
+    before_mark = re.compile(pattern + rb"$")
+
+    def check(match: Match) -> Span | None:
+        before = _search_before(match, before_mark, reach)
+        is_whole = before and is_secret(before.group(), match)
+        return (before.start(), match.end()) if before and is_whole else None
+
+    return check
 
 
-def signed_key(match: Match) -> Span | None:
-    """Return a key that begins before the mark that is matched in it."""
-    before = _search_before(match, KEY_BEFORE, 88)
-    return (before.start(), match.end()) if before and is_random(before.group()) else None
+before_hex = _preceded(
+    rb"(?:(?:AA|eu01xx)[0-9a-f]{30,40}|[0-9a-f]{32}[0-9A-Fa-f]{4}|(?<![0-9a-f])[0-9a-f]{32})", 48
+)
+before_mark = _preceded(rb"[A-Za-z0-9]{2,10}_[A-Za-z0-9]{29}", 88)
+signed_key = _preceded(rb"[A-Za-z0-9+/_-]{28,}", 88, lambda before, _: is_random(before))
+telegram = _preceded(rb"[0-9]{6,11}", 11, lambda _, match: is_mixed(match[1]))
+# Of three parts, the first an id in base64.
+discord = _preceded(rb"[MNO][A-Za-z0-9_-]{22,27}", 28, lambda before, _: is_mixed(before))
 
 
 def headed(match: Match) -> Span | None:
@@ -270,8 +255,6 @@ def paired(match: Match) -> Span | None:
     identifier, _, secret = match[1].replace(b":", b".").rpartition(b".")
     is_id = UUID.search(identifier) or any(map(_is_drawn_id, PART.findall(identifier)))
     is_secret = not UUID.search(secret) and _is_drawn(b"".join(PART.findall(secret)))
-    # Two digests with two points between them are a range.
-    is_secret = is_secret and not identifier.endswith(b".")
     return match.span(1) if is_id and is_secret else None
 
 
@@ -311,6 +294,10 @@ TURNS = re.compile(rb"[a-z]+|[A-Z]+|[0-9]+")
 NUMBERS = re.compile(rb"[0-9]+")
 
 
+def azure(match: Match) -> Span | None:
+    return max(0, match.start() - 3), match.end()
+
+
 def option(match: Match) -> Span | None:
     """Return the value of a command option with the name of a secret."""
     strength = name_strength(match[1].decode("ascii"))
@@ -327,8 +314,7 @@ def said_before(match: Match) -> Span | None:
     before = before[: max(len(before.rstrip(WORD_ENDS)), len(before) - 3)]
     word_start = 1 + max(before.rfind(sign) for sign in WORD_ENDS[:-1])
     word = before[word_start:]
-    is_code = match.group().endswith((b"code", b"pin")) and SHORT_CODE.fullmatch(word)
-    if not is_code and (len(word) < SHORTEST_WORD or not is_stated_secret(word, strong=False)):
+    if len(word) < SHORTEST_WORD or not is_stated_secret(word, strong=False):
         return None
     return start + word_start, start + word_start + len(word.rstrip(b".,;:"))
 
@@ -364,13 +350,11 @@ setting = _spanning(
 CHECKS: dict[str, Callable[[Match], Span | None]] = {
     "header": header, "bearer": bearer, "basic": basic, "mixed": mixed,
     "not_placeholder": plain, "url_password": url_password, "cut_password": cut_password,
-    "leading_pair": leading_pair, "jwk": jwk, "rsa_xml": rsa_xml, "random": _spanning(is_random),
+    "leading_pair": leading_pair, "telegram": telegram, "discord": discord, "azure": azure,
+    "jwk": jwk, "rsa_xml": rsa_xml, "before_hex": before_hex, "random": _spanning(is_random),
     "signed_key": signed_key, "headed": headed, "paired": paired, "sized": sized,
     "path_key": path_key, "pem_tail": pem_tail,
+    "before_mark": before_mark,
     "setting": setting, "option": option, "said_before": said_before, "command": command,
 }  # fmt: skip
-EACH: dict[str, Callable[[Match], Iterator[Span]]] = {
-    "cookies": cookies,
-    "pem": pem,
-    "columns": columns,
-}
+EACH: dict[str, Callable[[Match], Iterator[Span]]] = {"cookies": cookies, "pem": pem}

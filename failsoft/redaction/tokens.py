@@ -266,19 +266,31 @@ def _keyed(head: bytes, tail: bytes) -> bool:
     return is_long and is_random(most) and case_changes(most) > 1
 
 
+def _parted(_head: bytes, tail: bytes) -> bool:
+    parts = tail.split(b".")
+    return 2 <= len(parts) <= MOST_PARTS and any(
+        len(part) >= LONG_PART and is_random(part) and not _is_slug(part) for part in parts
+    )
+
+
 LONG_PART = 18
 HEX_DIGITS = 40
 SOME_PART, LONG_TAIL = 8, 28
+# Of a token of the vaults that came before 1.10.
+SERVICE = 24
 # These prefixes are always keys, even before a hash.
 SURE_HEADS = (b"_live_", b"live_", b"_sk_", b"_pat_", b"_oat_", b"_uat_", b"_secret_")
 LONGEST_CAPITAL = 40
+MOST_PARTS = 4
 EXTRA = {
     "hashed": lambda _head, tail: len(tail) == HEX_DIGITS and is_mixed(tail),
     "unbroken": _unbroken,
     "keyed": _keyed,
     "capital": lambda _head, tail: is_mixed(tail) and len(tail) <= LONGEST_CAPITAL,
+    "parted": _parted,
     "percent": lambda _head, tail: b"%" in tail and is_mixed(tail),
     "airtable": _airtable,
     "failsoft": lambda _head, tail: re.match(rb"[0-9a-f]{8,}(?:_|$)", tail) is not None,
     "identity": _identity,
+    "service": lambda _head, tail: len(tail) == SERVICE and has_digit(tail) and _is_wild(tail),
 }
