@@ -63,7 +63,8 @@ def json_formatter() -> logging.Formatter:
     start one after the other, and could not redact what it has to say.
     """
     configuration()
-    if sys.stderr and sys.stderr is sys.__stderr__:  # its buffer keeps what a full disk refused: no fork again
+    # Its buffer would keep what a full disk refused, and no later fork would start.
+    if sys.stderr and sys.stderr is sys.__stderr__:
         raw = io.FileIO(2, "w", closefd=False)
         sys.stderr = io.TextIOWrapper(raw, "utf-8", "backslashreplace", write_through=True)
     return structlog.stdlib.ProcessorFormatter(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 HELD_SECONDS = 86_400
 RELAPSE_SECONDS = 3600
-"""An alarm that comes back so soon is over only after as long without its condition."""
+"""An alarm that comes back so soon is over only after as long without firing."""
 
 
 class AlertPhase(StrEnum):
@@ -127,6 +127,8 @@ def _off(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: 
 
 def _on(now: float, standing: SliceStatus, signal: DetectorSignal, hold_times: HoldTimes) -> Step:
     is_clearing = standing.state is AlertPhase.CLEARING
+    if is_clearing and standing.ended and signal is DetectorSignal.QUIET:
+        return standing, None
     if signal is not DetectorSignal.CLEARS or hold_times.is_latching:
         return (replace(standing, state=standing.was, since=now) if is_clearing else standing), None
     if not is_clearing:

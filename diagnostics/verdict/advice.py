@@ -20,7 +20,7 @@ class Advice:
     """One thing to change, and why."""
 
     text: str
-    evidence: str = ""
+    evidence: str
 
 
 NAMED_ERROR = "Look the error up at the provider, and read samples."

@@ -304,8 +304,9 @@ class StoredVerdict(BaseModel, frozen=True, extra="allow"):
     @model_validator(mode="before")
     @classmethod
     def read_text(cls, stored: dict[str, Any]) -> dict[str, Any]:
-        if text := stored.get("sentence"):
-            return {"told": wording.Sentence(text.rstrip("."), None, "."), **stored}
+        text = stored.get("sentence")
+        if text and not stored.get("told"):
+            return {**stored, "told": wording.Sentence(str(text).rstrip("."), None, ".")}
         return stored
 
     @field_validator("*", mode="wrap")
@@ -315,7 +316,7 @@ class StoredVerdict(BaseModel, frozen=True, extra="allow"):
     ) -> object:
         try:
             return read(value)
-        except ValidationError:
+        except (ValidationError, AttributeError):  # The latter of keys that a dataclass lacks.
             return cls.model_fields[str(info.field_name)].default
 
     @property

@@ -58,7 +58,7 @@ def walk(hold_times: HoldTimes, *said: DetectorSignal) -> list[str]:
         # What came back soon is over after an hour.
         (
             HoldTimes(),
-            (FIRES, CLEARS, QUIET, FIRES, CLEARS, FIRES, *[CLEARS] * HOUR, CLEARS),
+            (FIRES, CLEARS, QUIET, FIRES, CLEARS, FIRES, CLEARS, *[QUIET] * (HOUR - 1), CLEARS),
             [
                 *("firing fired", "resolved cleared", "ok", "firing fired", "clearing", "firing"),
                 *["clearing"] * HOUR,
