@@ -16,7 +16,11 @@ MAKERS: dict[str, Any] = tomllib.loads(
 for _row in MAKERS["refusals"]:
     if "says" in _row:
         _subject, _predicate, *_phrases = _row["says"]
-        _row.setdefault("templates", []).extend([rf"{_subject}\s*(?:{_predicate})", *_phrases])
+        # Nothing but another predicate is between it and the end: no clause corrects the answer.
+        _more = rf"(?:[,，;；]\s?(?:{_subject.removeprefix('^')}\s*)?(?:{_predicate}))?"
+        _end = r"(?=[\s*_)`'\"]*(?:[.!:。！：؛\n]|\Z))"
+        _said = rf"{_subject}\s*(?:{_predicate}){_more}{_end}"
+        _row.setdefault("templates", []).extend([_said, *_phrases])
 
 
 class FinishClass(StrEnum):
@@ -49,7 +53,7 @@ _ENDINGS = {
 }
 
 
-_STARTS = {r"\b": r"\b", "^": r"(?:\A|(?<=[.!?] )|(?<=\n))"}
+_STARTS = {r"\b": r"\b", "^": r"(?:\A|(?<=[.!?؟] )|(?<=[。！？\n]))"}
 
 
 @lru_cache(maxsize=1000)
