@@ -105,6 +105,13 @@ print(child.exitcode)
 """
 
 
+def test_a_closed_stderr_ends_no_process() -> None:
+    started = "import sys\nsys.stderr = sys.__stderr__ = None\n" + START.partition("child =")[0]
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", started], cwd=root, check=False)
+    assert done.returncode == 0
+
+
 def test_a_full_disk_takes_the_log_and_no_process() -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -80,6 +80,15 @@ def test_a_sentence_kept_as_text_is_one_whole() -> None:
         assert StoredVerdict(sentence=kept).wire == {"sentence": kept}
     assert StoredVerdict().told is None
     assert StoredVerdict().wire == {}
+    null = StoredVerdict.model_validate({"told": None, "sentence": text})
+    assert null.told == told
+
+
+def test_a_field_of_a_stored_verdict_that_is_not_as_today_has_its_default() -> None:
+    advice = {"text": "Read samples.", "evidence": "", "later": 1}
+    stored = {"advice": [advice], "runs": "many", "sentence": 7, "since": "soon", "cause": "prompt"}
+    kept = StoredVerdict.model_validate(stored)
+    assert (kept.advice, kept.runs, kept.since, kept.cause) == ((), 0, None, "prompt")
 
 
 def test_a_time_of_day_long_past_is_told_with_its_day() -> None:
