@@ -450,7 +450,7 @@ def test_one_press_acknowledges_on_now_and_stays_there(project: Project, client:
 
 
 def test_a_card_counts_the_advice_that_it_does_not_show(project: Project, client: Client) -> None:
-    one, three = VERDICT["advice"], [{"text": f"Do {name}."} for name in ("a", "b", "c")]
+    one, three = VERDICT["advice"], [{"text": f"Do {name}.", "evidence": ""} for name in "abc"]
     row = make_incident(project, "m-1", verdict={**VERDICT, "advice": one})
     assert "recommendation" not in page(client).split('<article class="cause')[1]
     row.delete()
